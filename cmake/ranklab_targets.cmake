@@ -1,0 +1,52 @@
+# ranklab_library(NAME HDRS... SRCS... GENERATED... DEPS... LINK...)
+#   GENERATED: headers made by the build (protos): owned, so that others may include them, not scanned.
+#   DEPS: ranklab libraries; LINK: targets of packages. DEPS is the whole truth about layering:
+#   check_layers.cmake fails on an #include of a header whose library is not in DEPS.
+function(ranklab_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "HDRS;SRCS;GENERATED;DEPS;LINK")
+  set(scope PUBLIC)
+  if(NOT ARG_SRCS)
+    set(scope INTERFACE)
+    add_library(ranklab_${name} INTERFACE)
+  else()
+    add_library(ranklab_${name} STATIC ${ARG_SRCS})
+    target_compile_options(ranklab_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Werror>)
+  endif()
+  add_library(ranklab::${name} ALIAS ranklab_${name})
+  target_sources(ranklab_${name} ${scope} FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HDRS})
+  target_compile_features(ranklab_${name} ${scope} cxx_std_20)
+  list(TRANSFORM ARG_DEPS PREPEND ranklab:: OUTPUT_VARIABLE deps)
+  target_link_libraries(ranklab_${name} ${scope} ${deps} ${ARG_LINK})
+  file(RELATIVE_PATH dir ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  foreach(file IN LISTS ARG_HDRS ARG_SRCS)
+    string(REPLACE ";" "," allowed "${ARG_DEPS}")
+    set_property(GLOBAL APPEND_STRING PROPERTY RANKLAB_LAYERS "${name} ${dir}/${file} ${allowed}\n")
+  endforeach()
+  foreach(file IN LISTS ARG_GENERATED)
+    set_property(GLOBAL APPEND_STRING PROPERTY RANKLAB_LAYERS "${name} generated:${file}\n")
+  endforeach()
+endfunction()
+
+function(ranklab_write_layers)
+  get_property(layers GLOBAL PROPERTY RANKLAB_LAYERS)
+  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/layers.txt CONTENT "${layers}")
+  add_test(NAME layers COMMAND ${CMAKE_COMMAND} -D SOURCE_DIR=${PROJECT_SOURCE_DIR}
+           -D LAYERS=${PROJECT_BINARY_DIR}/layers.txt -P ${PROJECT_SOURCE_DIR}/cmake/check_layers.cmake)
+endfunction()
+
+# ranklab_test(NAME SRCS... DEPS... LABEL label [TIMEOUT seconds]): one GoogleTest program, one ctest
+# entry a TEST. Labels: unit, sim, cluster, labs, gpu, soak.
+function(ranklab_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "LABEL;TIMEOUT" "SRCS;DEPS;LINK")
+  add_executable(${name} ${ARG_SRCS})
+  target_compile_options(${name} PRIVATE -Wall -Wextra -Werror)
+  list(TRANSFORM ARG_DEPS PREPEND ranklab:: OUTPUT_VARIABLE deps)
+  target_link_libraries(${name} PRIVATE ${deps} ${ARG_LINK} GTest::gmock GTest::gtest_main)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 60)
+  endif()
+  include(GoogleTest)
+  gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_TIMEOUT 30
+                       PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+endfunction()

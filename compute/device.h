@@ -1,0 +1,47 @@
+// The devices there are.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include <absl/status/statusor.h>
+
+#include "compute/tensor.h"
+
+namespace ranklab::compute {
+
+struct MemoryCount {
+  MemoryKind kind{};
+  Bytes now = 0;
+  Bytes peak = 0;
+};
+std::string_view NameOf(MemoryKind kind);
+
+struct CpuOptions {
+  int threads = 1;  // for matrix work; the rest runs on the calling thread. Idle threads do not spin
+  Bytes cap = 0;    // 0: none
+};
+
+// Memory counted by kind; 64-byte aligned; matrix products through oneDNN.
+class CpuDevice final : public Device {
+ public:
+  explicit CpuDevice(const CpuOptions& options);
+  ~CpuDevice() override;
+  std::string_view name() const override { return "cpu"; }
+  absl::StatusOr<std::unique_ptr<Buffer>> Allocate(Bytes size, MemoryKind kind) override;
+  absl::Status Synchronize() override { return absl::OkStatus(); }
+  std::vector<MemoryCount> memory() const;
+  int threads() const { return options_.threads; }
+
+  struct Counts;
+
+ private:
+  CpuOptions options_;
+  std::shared_ptr<Counts> counts_;
+};
+
+// "cpu", or "auto" which is the best there is. Errors: Unimplemented, "cuda" in a build without it.
+absl::StatusOr<std::unique_ptr<Device>> MakeDevice(std::string_view name, const CpuOptions& options);
+
+}  // namespace ranklab::compute

@@ -1,0 +1,138 @@
+// What a run leaves, as values: the summary of every cell with its repeats. Written and read as
+// summary.json; tables, curves and verdicts are made from this and steps.csv, never from memory of
+// the run.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <absl/status/statusor.h>
+
+#include "core/units.h"
+
+namespace ranklab::experiment {
+
+// What a figure is; printed with it.
+enum class FigureKind : std::uint8_t { kMeasured, kShaped, kModelled, kAssumed };
+std::string_view NameOf(FigureKind kind);
+
+// One step of one worker, as it reported it. Wall time, undivided by time_scale.
+struct StepRecord {
+  Step step = 0;
+  std::int64_t epoch = 0, samples = 0;
+  double loss_sum = 0, weight = 0;
+  Nanos begins{}, step_time{}, input{}, forward{}, backward{}, exposed{}, optimizer{}, lateness{};
+  std::int64_t staleness = 0;
+  Bytes bytes_sent = 0, bytes_received = 0;
+};
+
+struct WorkerRecord {
+  std::string param_hash;
+  double final_loss = 0, accuracy = 0, passes = 0;
+  std::int64_t samples = 0, steps = 0;
+  std::int64_t messages = 0, could_not_keep_up = 0;
+  std::vector<std::int64_t> lateness_log2_us;
+  Nanos clock_offset{}, clock_residual{};
+};
+
+struct ServerRecord {
+  Bytes bytes_pushed = 0, bytes_pulled = 0;
+  Nanos busy{};
+  std::int64_t parked_pulls = 0, updates = 0;
+  std::vector<std::map<std::int64_t, std::int64_t>> staleness;  // [worker]
+};
+
+// One repeat of one cell.
+struct CellRun {
+  int part = 0, cell = 0, repeat = 1;
+  double time_scale = 1;
+  double predicted_seconds = 0;  // modelled units; 0 for native runs
+  std::vector<std::vector<StepRecord>> steps;  // [rank]
+  std::vector<WorkerRecord> workers;           // [rank]
+  std::vector<ServerRecord> servers;           // [rank]
+  int cores = 0;                               // of the machine, to find oversubscription
+};
+
+// Of one quantity over the repeats of a cell. All times in modelled units (divided by time_scale).
+struct Spread {
+  double median = 0;
+  double least = 0;
+  double most = 0;
+};
+Spread SpreadOf(std::vector<double> values);  // requires: not empty
+
+// Mean seconds a counted step of one rank, over the repeats: the breakdown's bar.
+struct RankBreakdown {
+  Rank rank = 0;
+  double input = 0, forward = 0, backward = 0, exposed = 0, optimizer = 0, other = 0;
+};
+
+struct CellSummary {
+  std::string part;
+  int cell = 0;           // within the part
+  bool baseline = false;  // the row `none`
+  std::vector<std::pair<std::string, std::string>> settings;  // what the sweep chose
+  std::string exchange;   // "ring", "ps", "ps staleness 2", "ps async", "none"
+  std::string transport;
+  std::string fabric;     // preset
+  int workers = 0, servers = 0, threads = 1;
+  std::uint64_t seed = 0;
+  double time_scale = 1;
+  FigureKind kind = FigureKind::kMeasured;
+  int repeats = 0;
+  std::int64_t counted_steps = 0;  // a repeat, after warm-up
+
+  Spread samples_per_second;
+  Spread step_seconds;
+  Spread exposed_seconds;
+  double efficiency = 0;            // against the baseline; 0 when there is none
+  double predicted_seconds = 0;     // the whole step; 0 for native runs
+  double ratio = 0;                 // step / predicted
+  double initial_loss = 0;          // of the first step's global batch
+  double final_loss = 0;            // mean over the training split, mean over the repeats
+  double accuracy = 0;              // test split, likewise
+  std::vector<std::string> param_hashes;  // [rank] of the last repeat
+  bool hash_equal_across_ranks = false;
+  bool hash_equal_across_repeats = false;
+  std::vector<RankBreakdown> breakdown;
+  std::vector<double> loss_curve;            // [global step - 1], first repeat
+  std::vector<double> loss_seconds;          // when each was reached, modelled seconds
+  std::map<std::int64_t, std::int64_t> staleness;  // observed -> reads
+  std::int64_t messages = 0, could_not_keep_up = 0;
+  std::vector<std::int64_t> lateness_log2_us;
+  Bytes bytes_sent_per_step = 0;             // body bytes, mean over ranks
+  std::vector<std::int64_t> samples_per_rank;
+  std::vector<double> passes_per_rank;
+  std::vector<std::string> findings;         // "CPU_OVERSUBSCRIBED: ..."
+};
+
+struct ExpectationOutcome {
+  std::string part;
+  std::string text;
+  bool held = false;
+  std::string found;  // "accuracy 0.972 (ring, 4 workers), ..."
+};
+
+struct RunSummary {
+  std::string lab;
+  std::string question;
+  std::string lab_text;
+  std::string lab_hash;
+  std::string build;
+  std::map<std::string, std::string> environment;  // cores, kernel, processor, versions, ...
+  std::vector<CellSummary> cells;
+  std::vector<ExpectationOutcome> expectations;
+  std::vector<std::string> sentences;  // what the report says in words
+  std::string verdict;
+  int exit_code = 0;
+  bool complete = false;
+};
+
+std::string ToJson(const RunSummary& summary);
+absl::StatusOr<RunSummary> RunSummaryFromJson(std::string_view text);
+
+}  // namespace ranklab::experiment

@@ -1,0 +1,1 @@
+#include "fabric/device_model.h"

@@ -1,0 +1,37 @@
+// How long a device would take: one function that the live hold, the prediction and the simulator
+// share.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include <absl/status/statusor.h>
+
+#include "core/units.h"
+
+namespace ranklab::fabric {
+
+struct DeviceModel {
+  std::string_view name;         // "a100"
+  std::string_view words;        // "A100 SXM 80 GB"
+  double fp32_flops = 0;         // achieved, per second: peak x efficiency
+  double bf16_flops = 0;
+  double memory_bandwidth = 0;   // bytes per second
+  std::string_view source;
+};
+
+std::span<const DeviceModel> DeviceModels();  // v100, a100, h100
+
+// Errors: InvalidArgument, with the nearest name.
+absl::StatusOr<DeviceModel> FindDeviceModel(std::string_view name);
+
+struct Operation {
+  double flops = 0;
+  double bytes = 0;  // read and written
+};
+
+// max(FLOPs / achieved rate, bytes / memory bandwidth) + overhead. Source: Williams, Waterman and
+// Patterson, "Roofline", CACM 52(4), 2009, and a fixed cost a kernel.
+Nanos TimeOf(const DeviceModel& device, const Operation& operation, Nanos overhead);
+
+}  // namespace ranklab::fabric

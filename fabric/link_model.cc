@@ -1,0 +1,1 @@
+#include "fabric/link_model.h"

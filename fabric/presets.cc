@@ -1,0 +1,1 @@
+#include "fabric/presets.h"

@@ -1,0 +1,39 @@
+// A process's gRPC server: typed services, the tensor stream, health checking (grpc.health.v1) and
+// reflection. SO_REUSEPORT is off, so that a taken port is an error.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <absl/status/statusor.h>
+
+#include "core/units.h"
+
+namespace grpc {
+class Service;
+}
+
+namespace ranklab::transport {
+
+struct ServiceHostOptions {
+  std::string address;  // "0.0.0.0:7070"; port 0 picks one
+  std::vector<grpc::Service*> services;  // must outlive the host
+};
+
+class ServiceHost {
+ public:
+  // Errors: AlreadyExists, the port is taken, with how to choose another; InvalidArgument.
+  static absl::StatusOr<std::unique_ptr<ServiceHost>> Start(const ServiceHostOptions& options);
+  ~ServiceHost();
+
+  int port() const;
+  void Shutdown(Nanos grace);  // ends calls still open after `grace`
+
+ private:
+  class Core;
+  explicit ServiceHost(std::unique_ptr<Core> core);
+  std::unique_ptr<Core> core_;
+};
+
+}  // namespace ranklab::transport

@@ -1,0 +1,1 @@
+#include "transport/shaped_wire.h"

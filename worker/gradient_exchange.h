@@ -1,0 +1,58 @@
+// How a worker's gradients meet everybody else's. One implementation a file: exchange_ps,
+// exchange_collective, exchange_nccl.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <absl/status/statusor.h>
+
+#include "compute/tensor.h"
+#include "core/units.h"
+
+namespace ranklab::worker {
+
+// Gradients of consecutive parameters, exchanged together once the last of them is ready. Three
+// dtypes may differ: of the computation, of the master parameters, of the wire.
+struct Bucket {
+  int index = 0;                   // in the order the backward pass fills them
+  compute::TensorView gradients;   // shape (n), computation's dtype
+  compute::TensorView parameters;  // shape (n), the same elements, master dtype
+  compute::DType wire = compute::DType::kFloat32;
+};
+
+enum class Outcome : std::uint8_t {
+  kSummedGradients,    // the worker scales and applies its optimizer
+  kUpdatedParameters,  // a server has applied it
+};
+
+struct StepExchange {
+  Nanos exposed{};  // time the step waited, overlap taken out
+  Bytes bytes_sent = 0;
+  Bytes bytes_received = 0;
+  std::int64_t staleness = 0;  // observed; 0 for collectives
+  double weight_sum = 0;       // kSummedGradients: of all ranks, what the gradients are divided by
+  bool overflow = false;       // some rank saw Inf or NaN: every rank skips the step
+};
+
+class GradientExchange {
+ public:
+  virtual ~GradientExchange() = default;
+
+  virtual std::string_view name() const = 0;  // "ps.ssp", "collective.ring", "nccl"
+  virtual Outcome outcome() const = 0;
+
+  // `weight` is what this rank's gradients of the step are worth (its samples or tokens): sums are
+  // divided by the sum of weights over ranks, never by the world size.
+  virtual void BeginStep(Step step, double weight) = 0;
+
+  // Begins exchanging `bucket` and returns at once; in the last micro-batch of a step only. The
+  // bucket must stay valid until FinishStep.
+  virtual void Begin(Step step, Bucket& bucket) = 0;
+
+  // Waits until every bucket begun in `step` is usable. `overflow`: this rank saw Inf or NaN.
+  // Errors: Unavailable, a peer was lost; DeadlineExceeded; Aborted, the membership changed.
+  virtual absl::StatusOr<StepExchange> FinishStep(Step step, bool overflow) = 0;
+};
+
+}  // namespace ranklab::worker

@@ -1,0 +1,81 @@
+// A model as a list of layers whose forward and backward passes are called one by one, so that each
+// can be held to its modelled time and its gradients begun as soon as they are there.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <absl/status/statusor.h>
+
+#include "compute/device.h"
+#include "compute/operations.h"
+#include "compute/tensor.h"
+#include "experiment/lab_spec.h"
+#include "fabric/device_model.h"
+#include "worker/train_state.h"
+
+namespace ranklab::worker {
+
+struct Batch {
+  compute::TensorView inputs;  // (samples, inputs), float32
+  compute::TensorView labels;  // (samples), int32
+};
+
+struct LayerCost {
+  std::vector<fabric::Operation> forward;
+  std::vector<fabric::Operation> backward;
+};
+
+// Behind the gradients, in the same memory: room for what an exchange sums with them (the weight).
+inline constexpr std::int64_t kGradientTail = 2;
+
+// Parameters and gradients are two flat float32 buffers, layer after layer; a layer's part is
+// [ParameterBegin(l), ParameterBegin(l + 1)).
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  virtual int layer_count() const = 0;
+  virtual std::int64_t parameter_count() const = 0;
+  virtual std::int64_t ParameterBegin(int layer) const = 0;  // also of layer_count(): the end
+
+  virtual compute::TensorView parameters() = 0;  // (parameter_count)
+  virtual compute::TensorView gradients() = 0;   // (parameter_count), then kGradientTail floats
+  virtual std::vector<NamedTensor> NamedParameters() = 0;
+
+  // The same values for the same seed on every rank and machine.
+  virtual void Initialize(std::uint64_t seed) = 0;
+
+  // Requires: at most the batch the model was made for. The batch must stay valid to the end of the
+  // backward pass. Layers in order 0 .. layer_count() - 1.
+  virtual absl::Status ForwardLayer(int layer, const Batch& batch) = 0;
+
+  // After the last ForwardLayer: sums over the batch's samples, and the gradient of the sum.
+  virtual absl::StatusOr<compute::LossSum> Loss(const Batch& batch) = 0;
+
+  // In order layer_count() - 1 .. 0. Adds to the gradients (sums over samples); after it the
+  // layer's part of gradients() is complete for this micro-batch.
+  virtual absl::Status BackwardLayer(int layer, const Batch& batch) = 0;
+
+  // For the modelled time of a micro-batch of `samples`. The loss counts with the last layer.
+  virtual LayerCost CostOf(int layer, std::int64_t samples) const = 0;
+};
+
+// Allocates on `device` for micro-batches of at most `max_samples`.
+// Errors: InvalidArgument, a model that does not fit the data; Unimplemented, gpt; ResourceExhausted.
+absl::StatusOr<std::unique_ptr<Model>> MakeModel(const experiment::LabSpec& spec,
+                                                 compute::Device& device, std::int64_t max_samples,
+                                                 int inputs, int classes);
+
+// Modelled seconds of each layer's passes for `samples`, and of the optimizer over `parameters`.
+struct LayerTimes {
+  std::vector<Nanos> forward;   // [layer]
+  std::vector<Nanos> backward;  // [layer]
+  Nanos optimizer{};
+};
+LayerTimes ModelledTimes(const Model& model, const fabric::DeviceModel& device, Nanos op_overhead,
+                         std::int64_t samples, bool optimizer_on_worker);
+
+}  // namespace ranklab::worker
