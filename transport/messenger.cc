@@ -1,1 +1,430 @@
 #include "transport/messenger.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/check.h"
+#include "core/status.h"
+#include "transport/mailbox.h"
+
+namespace ranklab::transport {
+namespace {
+
+constexpr Bytes kIdleBuffers = 32 << 20;
+constexpr std::size_t kErrorLength = 1024;
+
+void IgnoreSent(absl::Status) {}
+
+}  // namespace
+
+// Ends callbacks through Post, and calls out last, so that a callback may do anything, even abort
+// or destroy the messenger.
+class Messenger::Core final : public WireSink, public std::enable_shared_from_this<Core> {
+ public:
+  Core(EventLoop& loop, Wire& wire, const MessengerOptions& options)
+      : loop_(loop), wire_(wire), self_(wire.self()), options_(options), pool_(kIdleBuffers) {}
+
+  void Send(Endpoint to, const Envelope& envelope, Payload payload, DoneFn done);
+  void Recv(Endpoint from, const Envelope& envelope, Landing into, DoneFn done);
+  void Abort(const absl::Status& reason);
+  void Call(Endpoint to, const RequestHeader& header, Payload body, Landing reply, AnsweredFn done);
+  void Answer(Endpoint to, std::uint64_t id, absl::StatusOr<ReplyHeader> reply, Payload body,
+              DoneFn sent);
+
+  absl::StatusOr<Acceptance> Accept(Endpoint from, const MessageHeader& header) override;
+  void Arrived(Endpoint from, const MessageHeader& header, std::uint64_t token) override;
+  void Lost(Endpoint peer, absl::Status why) override;
+
+  EventLoop& loop() { return loop_; }
+  Endpoint self() const { return self_; }
+  std::int64_t dropped_messages() const { return dropped_messages_; }
+  RequestFn serve;
+  absl::AnyInvocable<void(Endpoint, const absl::Status&)> on_lost;
+
+ private:
+  // A call ends when its answer is here and the wire has let go of its body.
+  struct PendingCall {
+    Landing reply;
+    AnsweredFn done;
+    bool sent = false;
+    std::optional<absl::StatusOr<ReplyHeader>> answer;
+  };
+  struct Peer {
+    explicit Peer(Mailbox posted) : mail(std::move(posted)) {}
+    Mailbox mail;
+    absl::Status lost;
+    std::map<std::uint64_t, PendingCall> calls;  // by request id
+    std::map<std::uint64_t, Buffer> requests;    // arriving, by token
+  };
+
+  Peer& PeerAt(Endpoint endpoint);
+  absl::Status WhyNot(const Peer& peer) const { return aborted_.ok() ? peer.lost : aborted_; }
+  bool OtherGeneration(const MessageHeader& header) const {
+    return header.envelope.generation != options_.generation;
+  }
+  void PostDone(DoneFn done, absl::Status status);
+  void Transmit(Endpoint to, Mailbox::Outgoing message);
+  void End(Peer& peer, const absl::Status& why);
+  absl::StatusOr<Acceptance> AcceptRequest(Peer& peer, const MessageHeader& header);
+  void ArrivedRequest(Endpoint from, const MessageHeader& header, std::uint64_t token);
+  void ArrivedReply(Endpoint from, const MessageHeader& header);
+  void Sent(Endpoint to, std::uint64_t id, const absl::Status& status);
+  void FinishCall(Peer& peer, std::uint64_t id);
+
+  EventLoop& loop_;
+  Wire& wire_;  // not used once aborted: it may be gone before this
+  const Endpoint self_;
+  const MessengerOptions options_;
+  BufferPool pool_;
+  std::map<Endpoint, Peer> peers_;
+  absl::Status aborted_;
+  std::uint64_t next_token_ = 1;
+  std::int64_t dropped_messages_ = 0;
+};
+
+// What a service is handed to answer with. Answers Internal if it is forgotten.
+class Messenger::AnswerSlot {
+ public:
+  AnswerSlot(const std::shared_ptr<Core>& core, Endpoint to, std::uint64_t id)
+      : core_(core), loop_(&core->loop()), to_(to), id_(id) {}
+  AnswerSlot(AnswerSlot&& other) noexcept = default;
+  AnswerSlot& operator=(AnswerSlot&&) = delete;
+  AnswerSlot(const AnswerSlot&) = delete;
+  AnswerSlot& operator=(const AnswerSlot&) = delete;
+  ~AnswerSlot() {
+    if (const std::shared_ptr<Core> core = core_.lock()) {
+      core->Answer(to_, id_, Internal("%s dropped the request", NameOf(core->self())), {},
+                   IgnoreSent);
+    }
+  }
+
+  void operator()(absl::StatusOr<ReplyHeader> reply, Payload body, DoneFn sent) {
+    const std::shared_ptr<Core> core = std::exchange(core_, {}).lock();
+    if (core == nullptr) {
+      loop_->Post([sent = std::move(sent)]() mutable {
+        sent(Aborted("the request is answered already, or its messenger is gone"));
+      });
+      return;
+    }
+    core->Answer(to_, id_, std::move(reply), body, std::move(sent));
+  }
+
+ private:
+  std::weak_ptr<Core> core_;  // empty once answered, or moved from
+  EventLoop* loop_;
+  Endpoint to_;
+  std::uint64_t id_;
+};
+
+Messenger::Core::Peer& Messenger::Core::PeerAt(Endpoint endpoint) {
+  const auto found = peers_.find(endpoint);
+  if (found != peers_.end()) {
+    return found->second;
+  }
+  return peers_
+      .emplace(endpoint, Peer(Mailbox({.eager_limit = options_.eager_limit,
+                                       .kept_bytes = options_.eager_bytes_per_peer},
+                                      pool_)))
+      .first->second;
+}
+
+void Messenger::Core::PostDone(DoneFn done, absl::Status status) {
+  loop_.Post(
+      [done = std::move(done), status = std::move(status)]() mutable { done(std::move(status)); });
+}
+
+void Messenger::Core::Send(Endpoint to, const Envelope& envelope, Payload payload, DoneFn done) {
+  RANKLAB_CHECK(envelope.generation == options_.generation, "generation %d, not %d",
+                envelope.generation, options_.generation);
+  Peer& peer = PeerAt(to);
+  if (absl::Status why = WhyNot(peer); !why.ok()) {
+    PostDone(std::move(done), std::move(why));
+    return;
+  }
+  if (auto message = peer.mail.Offer({envelope, payload, std::move(done)})) {
+    Transmit(to, *std::move(message));
+  }
+}
+
+void Messenger::Core::Transmit(Endpoint to, Mailbox::Outgoing message) {
+  MessageHeader header;
+  header.kind = MessageKind::kPosted;
+  header.envelope = message.envelope;
+  header.size = message.payload.size;
+  wire_.Send(to, header, message.payload, std::move(message.done));
+}
+
+void Messenger::Core::Recv(Endpoint from, const Envelope& envelope, Landing into, DoneFn done) {
+  RANKLAB_CHECK(envelope.generation == options_.generation, "generation %d, not %d",
+                envelope.generation, options_.generation);
+  Peer& peer = PeerAt(from);
+  if (!aborted_.ok()) {
+    PostDone(std::move(done), aborted_);
+    return;
+  }
+  if (auto received = peer.mail.Post(envelope, into, std::move(done))) {
+    PostDone(std::move(received->done), std::move(received->status));
+    return;
+  }
+  if (!peer.lost.ok()) {  // and the message had not arrived before
+    End(peer, peer.lost);
+    return;
+  }
+  if (peer.mail.NeedsCredit(into.size)) {
+    MessageHeader credit;
+    credit.kind = MessageKind::kCredit;
+    credit.envelope = envelope;
+    wire_.Send(from, credit, {}, IgnoreSent);
+  }
+}
+
+void Messenger::Core::Call(Endpoint to, const RequestHeader& request, Payload body, Landing reply,
+                           AnsweredFn done) {
+  Peer& peer = PeerAt(to);
+  absl::Status why = WhyNot(peer);
+  if (why.ok() && peer.calls.contains(request.id)) {
+    why = FailedPrecondition("request %d to %s is still pending", request.id, NameOf(to));
+  }
+  if (!why.ok()) {
+    loop_.Post([done = std::move(done), why]() mutable { done(why); });
+    return;
+  }
+  PendingCall& call = peer.calls[request.id];
+  call.reply = reply;
+  call.done = std::move(done);
+  MessageHeader header;
+  header.kind = MessageKind::kRequest;
+  header.envelope.generation = options_.generation;
+  header.request = request;
+  header.size = body.size;
+  wire_.Send(to, header, body,
+             [self = shared_from_this(), to, id = request.id](const absl::Status& status) {
+               self->Sent(to, id, status);
+             });
+}
+
+void Messenger::Core::Sent(Endpoint to, std::uint64_t id, const absl::Status& status) {
+  Peer& peer = PeerAt(to);
+  const auto call = peer.calls.find(id);
+  RANKLAB_CHECK(call != peer.calls.end(), "request %d", id);
+  call->second.sent = true;
+  if (!status.ok() && !call->second.answer) {
+    call->second.answer = status;
+  }
+  FinishCall(peer, id);
+}
+
+void Messenger::Core::FinishCall(Peer& peer, std::uint64_t id) {
+  const auto found = peer.calls.find(id);
+  if (!found->second.sent || !found->second.answer) {
+    return;
+  }
+  PendingCall call = std::move(found->second);
+  peer.calls.erase(found);
+  loop_.Post([done = std::move(call.done), answer = *std::move(call.answer)]() mutable {
+    done(std::move(answer));
+  });
+}
+
+void Messenger::Core::Answer(Endpoint to, std::uint64_t id, absl::StatusOr<ReplyHeader> reply,
+                             Payload body, DoneFn sent) {
+  if (absl::Status why = WhyNot(PeerAt(to)); !why.ok()) {
+    PostDone(std::move(sent), std::move(why));
+    return;
+  }
+  MessageHeader header;
+  header.kind = MessageKind::kReply;
+  header.envelope.generation = options_.generation;
+  header.request.id = id;
+  if (reply.ok()) {
+    header.reply = *reply;
+    header.size = body.size;
+  } else {
+    header.status = static_cast<std::int32_t>(reply.status().code());
+    header.error = MessageOf(reply.status()).substr(0, kErrorLength);
+    body = {};
+  }
+  wire_.Send(to, header, body, std::move(sent));
+}
+
+absl::StatusOr<WireSink::Acceptance> Messenger::Core::Accept(Endpoint from,
+                                                             const MessageHeader& header) {
+  if (OtherGeneration(header)) {
+    return Acceptance{{nullptr, header.size}, 0};
+  }
+  Peer& peer = PeerAt(from);
+  switch (header.kind) {
+    case MessageKind::kPosted: {
+      ASSIGN_OR_RETURN(const Mailbox::Arrival arrival,
+                       peer.mail.Accept(header.envelope, header.size));
+      return Acceptance{arrival.landing, arrival.token};
+    }
+    case MessageKind::kCredit:
+      return Acceptance{{nullptr, header.size}, 0};
+    case MessageKind::kRequest:
+      return AcceptRequest(peer, header);
+    case MessageKind::kReply: {
+      const auto call = peer.calls.find(header.request.id);
+      if (call != peer.calls.end() && !call->second.answer && header.status == 0 &&
+          call->second.reply.size == header.size) {
+        return Acceptance{call->second.reply, 0};
+      }
+      return Acceptance{{nullptr, header.size}, 0};
+    }
+  }
+  return InvalidArgument("message of unknown kind %d", static_cast<int>(header.kind));
+}
+
+absl::StatusOr<WireSink::Acceptance> Messenger::Core::AcceptRequest(Peer& peer,
+                                                                    const MessageHeader& header) {
+  if (header.size > options_.request_limit) {
+    return InvalidArgument("a request of %d bytes; at most %d are allowed", header.size,
+                           options_.request_limit);
+  }
+  const std::uint64_t token = next_token_++;
+  Buffer& buffer = peer.requests[token];
+  buffer = pool_.Take(header.size);
+  return Acceptance{{buffer.data(), header.size}, token};
+}
+
+void Messenger::Core::Arrived(Endpoint from, const MessageHeader& header, std::uint64_t token) {
+  if (OtherGeneration(header)) {
+    ++dropped_messages_;
+    return;
+  }
+  switch (header.kind) {
+    case MessageKind::kPosted:
+      if (auto received = PeerAt(from).mail.Arrived(token)) {
+        received->done(std::move(received->status));
+      }
+      return;
+    case MessageKind::kCredit:
+      if (auto released = PeerAt(from).mail.TakeCredit(header.envelope)) {
+        Transmit(from, *std::move(released));
+      }
+      return;
+    case MessageKind::kRequest:
+      ArrivedRequest(from, header, token);
+      return;
+    case MessageKind::kReply:
+      ArrivedReply(from, header);
+      return;
+  }
+}
+
+void Messenger::Core::ArrivedRequest(Endpoint from, const MessageHeader& header,
+                                     std::uint64_t token) {
+  const std::shared_ptr<Core> self = shared_from_this();
+  Peer& peer = PeerAt(from);
+  const auto found = peer.requests.find(token);
+  RANKLAB_CHECK(found != peer.requests.end(), "token %d", token);
+  Buffer body = std::move(found->second);
+  peer.requests.erase(found);
+  if (serve) {
+    serve(from, header.request, {body.data(), header.size},
+          AnswerSlot(self, from, header.request.id));
+  } else {
+    Answer(from, header.request.id, Unimplemented("%s serves no requests", NameOf(self_)), {},
+           IgnoreSent);
+  }
+  pool_.Give(std::move(body));
+}
+
+void Messenger::Core::ArrivedReply(Endpoint from, const MessageHeader& header) {
+  Peer& peer = PeerAt(from);
+  const auto call = peer.calls.find(header.request.id);
+  if (call == peer.calls.end() || call->second.answer) {
+    ++dropped_messages_;
+    return;
+  }
+  if (header.status != 0) {
+    call->second.answer = absl::Status(static_cast<absl::StatusCode>(header.status), header.error);
+  } else if (header.size != call->second.reply.size) {
+    call->second.answer = InvalidArgument("the answer of %s has %d bytes, the call expects %d",
+                                          NameOf(from), header.size, call->second.reply.size);
+  } else {
+    call->second.answer = header.reply;
+  }
+  FinishCall(peer, header.request.id);
+}
+
+void Messenger::Core::End(Peer& peer, const absl::Status& why) {
+  for (Completion& ended : peer.mail.End(why)) {
+    PostDone(std::move(ended.done), std::move(ended.status));
+  }
+  for (auto& [token, buffer] : peer.requests) {
+    pool_.Give(std::move(buffer));
+  }
+  peer.requests.clear();
+  std::vector<std::uint64_t> ids;
+  for (auto& [id, call] : peer.calls) {
+    if (!call.answer) {
+      call.answer = why;
+    }
+    ids.push_back(id);
+  }
+  for (const std::uint64_t id : ids) {
+    FinishCall(peer, id);
+  }
+}
+
+void Messenger::Core::Lost(Endpoint endpoint, absl::Status why) {
+  Peer& peer = PeerAt(endpoint);
+  if (!aborted_.ok() || !peer.lost.ok()) {
+    return;
+  }
+  peer.lost = Unavailable("%s is lost: %s", NameOf(endpoint), MessageOf(why));
+  End(peer, peer.lost);  // posts, so that on_lost runs before
+  if (on_lost) {
+    on_lost(endpoint, why);
+  }
+}
+
+void Messenger::Core::Abort(const absl::Status& reason) {
+  RANKLAB_CHECK(!reason.ok());
+  if (!aborted_.ok()) {
+    return;
+  }
+  aborted_ = reason;
+  wire_.Abort(reason);  // first: after it no landing is touched
+  for (auto& [endpoint, peer] : peers_) {
+    End(peer, reason);
+  }
+}
+
+Messenger::Messenger(EventLoop& loop, Wire& wire, const MessengerOptions& options)
+    : core_(std::make_shared<Core>(loop, wire, options)) {
+  wire.Deliver(*core_);
+}
+
+Messenger::~Messenger() { core_->Abort(Aborted("the messenger was closed")); }
+
+Endpoint Messenger::self() const { return core_->self(); }
+
+void Messenger::Send(Endpoint to, const Envelope& envelope, Payload payload, DoneFn done) {
+  core_->Send(to, envelope, payload, std::move(done));
+}
+
+void Messenger::Recv(Endpoint from, const Envelope& envelope, Landing into, DoneFn done) {
+  core_->Recv(from, envelope, into, std::move(done));
+}
+
+void Messenger::Abort(absl::Status reason) { core_->Abort(reason); }
+
+void Messenger::Call(Endpoint to, const RequestHeader& header, Payload body, Landing reply,
+                     AnsweredFn done) {
+  core_->Call(to, header, body, reply, std::move(done));
+}
+
+void Messenger::Serve(RequestFn handler) { core_->serve = std::move(handler); }
+
+void Messenger::OnLost(absl::AnyInvocable<void(Endpoint, const absl::Status&)> lost) {
+  core_->on_lost = std::move(lost);
+}
+
+std::int64_t Messenger::dropped_messages() const { return core_->dropped_messages(); }
+
+}  // namespace ranklab::transport
