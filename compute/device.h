@@ -14,16 +14,21 @@ namespace ranklab::compute {
 struct MemoryCount {
   MemoryKind kind{};
   Bytes now = 0;
-  Bytes peak = 0;
+  Bytes peak = 0;  // of this kind
 };
 std::string_view NameOf(MemoryKind kind);
 
 struct CpuOptions {
-  int threads = 1;  // for matrix work; the rest runs on the calling thread. Idle threads do not spin
-  Bytes cap = 0;    // 0: none
+  int threads =
+      1;          // for matrix work; the rest runs on the calling thread. Idle threads do not spin
+  Bytes cap = 0;  // of all kinds together; 0: none
 };
 
-// Memory counted by kind; 64-byte aligned; matrix products through oneDNN.
+// Memory counted by kind, 64-byte aligned; matrix products through oneDNN. Allocate and release
+// from any thread; operations from one.
+//
+// A program that links this starts with OMP_WAIT_POLICY=passive and GOMP_SPINCOUNT=0 unless its
+// environment says otherwise: libgomp reads them before main, so no call could set them in time.
 class CpuDevice final : public Device {
  public:
   explicit CpuDevice(const CpuOptions& options);
@@ -31,7 +36,9 @@ class CpuDevice final : public Device {
   std::string_view name() const override { return "cpu"; }
   absl::StatusOr<std::unique_ptr<Buffer>> Allocate(Bytes size, MemoryKind kind) override;
   absl::Status Synchronize() override { return absl::OkStatus(); }
-  std::vector<MemoryCount> memory() const;
+  Operations& operations() override { return *operations_; }
+
+  std::vector<MemoryCount> memory() const;  // every kind, in the order of MemoryKind
   int threads() const { return options_.threads; }
 
   struct Counts;
@@ -39,9 +46,15 @@ class CpuDevice final : public Device {
  private:
   CpuOptions options_;
   std::shared_ptr<Counts> counts_;
+  std::unique_ptr<Operations> operations_;
 };
 
-// "cpu", or "auto" which is the best there is. Errors: Unimplemented, "cuda" in a build without it.
-absl::StatusOr<std::unique_ptr<Device>> MakeDevice(std::string_view name, const CpuOptions& options);
+// Operations on memory that the CPU can address, with `threads` threads for matrix products.
+std::unique_ptr<Operations> MakeCpuOperations(int threads);
+
+// "cpu", or "auto" which is the best there is.
+// Errors: Unimplemented, "cuda" in a build without it; InvalidArgument, another name.
+absl::StatusOr<std::unique_ptr<Device>> MakeDevice(std::string_view name,
+                                                   const CpuOptions& options);
 
 }  // namespace ranklab::compute
