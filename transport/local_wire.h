@@ -1,10 +1,12 @@
 // Wires between endpoints of one process, on one loop: for tests on virtual time and for the
-// simulator's small worlds. Bytes are copied; a null body moves only its size.
+// simulator's small worlds. Bytes are copied once, into the receiver's landing; a null body moves
+// only its size. Takes no time of its own: ShapedWire adds it.
 #pragma once
 
-#include <map>
 #include <memory>
 
+#include "core/endpoint.h"
+#include "core/event_loop.h"
 #include "transport/wire.h"
 
 namespace ranklab::transport {
@@ -14,16 +16,18 @@ class LocalNetwork {
   explicit LocalNetwork(EventLoop& loop);
   ~LocalNetwork();
 
-  // The wire of `self`. Every pair of wires of one network is connected.
+  // The wire of `self`. Every pair of wires of one network is connected. A second wire of the same
+  // endpoint (the next generation's) takes the place of the first.
   std::unique_ptr<Wire> Connect(Endpoint self);
 
   // As if the process at `endpoint` had died: its peers' sinks see Lost.
+  // Requires: `endpoint` is connected.
   void Disconnect(Endpoint endpoint);
 
- private:
-  friend class LocalWire;
   class Core;
-  std::shared_ptr<Core> core_;
+
+ private:
+  std::shared_ptr<Core> core_;  // shared with the wires
 };
 
 }  // namespace ranklab::transport

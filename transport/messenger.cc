@@ -1,13 +1,12 @@
 #include "transport/messenger.h"
 
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "core/check.h"
 #include "core/status.h"
+#include "transport/calls.h"
 #include "transport/mailbox.h"
 
 namespace ranklab::transport {
@@ -45,19 +44,12 @@ class Messenger::Core final : public WireSink, public std::enable_shared_from_th
   absl::AnyInvocable<void(Endpoint, const absl::Status&)> on_lost;
 
  private:
-  // A call ends when its answer is here and the wire has let go of its body.
-  struct PendingCall {
-    Landing reply;
-    AnsweredFn done;
-    bool sent = false;
-    std::optional<absl::StatusOr<ReplyHeader>> answer;
-  };
   struct Peer {
     explicit Peer(Mailbox posted) : mail(std::move(posted)) {}
     Mailbox mail;
     absl::Status lost;
-    std::map<std::uint64_t, PendingCall> calls;  // by request id
-    std::map<std::uint64_t, Buffer> requests;    // arriving, by token
+    Calls calls;
+    std::map<std::uint64_t, Buffer> requests;  // arriving, by token
   };
 
   Peer& PeerAt(Endpoint endpoint);
@@ -71,8 +63,7 @@ class Messenger::Core final : public WireSink, public std::enable_shared_from_th
   absl::StatusOr<Acceptance> AcceptRequest(Peer& peer, const MessageHeader& header);
   void ArrivedRequest(Endpoint from, const MessageHeader& header, std::uint64_t token);
   void ArrivedReply(Endpoint from, const MessageHeader& header);
-  void Sent(Endpoint to, std::uint64_t id, const absl::Status& status);
-  void FinishCall(Peer& peer, std::uint64_t id);
+  void PostAnswered(AnsweredCall call);
 
   EventLoop& loop_;
   Wire& wire_;  // not used once aborted: it may be gone before this
@@ -185,16 +176,13 @@ void Messenger::Core::Call(Endpoint to, const RequestHeader& request, Payload bo
                            AnsweredFn done) {
   Peer& peer = PeerAt(to);
   absl::Status why = WhyNot(peer);
-  if (why.ok() && peer.calls.contains(request.id)) {
-    why = FailedPrecondition("request %d to %s is still pending", request.id, NameOf(to));
+  if (why.ok()) {
+    why = peer.calls.Begin(request.id, reply, done);
   }
   if (!why.ok()) {
-    loop_.Post([done = std::move(done), why]() mutable { done(why); });
+    PostAnswered({std::move(done), std::move(why)});
     return;
   }
-  PendingCall& call = peer.calls[request.id];
-  call.reply = reply;
-  call.done = std::move(done);
   MessageHeader header;
   header.kind = MessageKind::kRequest;
   header.envelope.generation = options_.generation;
@@ -202,31 +190,14 @@ void Messenger::Core::Call(Endpoint to, const RequestHeader& request, Payload bo
   header.size = body.size;
   wire_.Send(to, header, body,
              [self = shared_from_this(), to, id = request.id](const absl::Status& status) {
-               self->Sent(to, id, status);
+               if (auto ended = self->PeerAt(to).calls.Sent(id, status)) {
+                 self->PostAnswered(*std::move(ended));
+               }
              });
 }
 
-void Messenger::Core::Sent(Endpoint to, std::uint64_t id, const absl::Status& status) {
-  Peer& peer = PeerAt(to);
-  const auto call = peer.calls.find(id);
-  RANKLAB_CHECK(call != peer.calls.end(), "request %d", id);
-  call->second.sent = true;
-  if (!status.ok() && !call->second.answer) {
-    call->second.answer = status;
-  }
-  FinishCall(peer, id);
-}
-
-void Messenger::Core::FinishCall(Peer& peer, std::uint64_t id) {
-  const auto found = peer.calls.find(id);
-  if (!found->second.sent || !found->second.answer) {
-    return;
-  }
-  PendingCall call = std::move(found->second);
-  peer.calls.erase(found);
-  loop_.Post([done = std::move(call.done), answer = *std::move(call.answer)]() mutable {
-    done(std::move(answer));
-  });
+void Messenger::Core::PostAnswered(AnsweredCall call) {
+  loop_.Post([call = std::move(call)]() mutable { call.done(std::move(call.answer)); });
 }
 
 void Messenger::Core::Answer(Endpoint to, std::uint64_t id, absl::StatusOr<ReplyHeader> reply,
@@ -266,14 +237,8 @@ absl::StatusOr<WireSink::Acceptance> Messenger::Core::Accept(Endpoint from,
       return Acceptance{{nullptr, header.size}, 0};
     case MessageKind::kRequest:
       return AcceptRequest(peer, header);
-    case MessageKind::kReply: {
-      const auto call = peer.calls.find(header.request.id);
-      if (call != peer.calls.end() && !call->second.answer && header.status == 0 &&
-          call->second.reply.size == header.size) {
-        return Acceptance{call->second.reply, 0};
-      }
-      return Acceptance{{nullptr, header.size}, 0};
-    }
+    case MessageKind::kReply:
+      return Acceptance{peer.calls.LandingFor(header), 0};
   }
   return InvalidArgument("message of unknown kind %d", static_cast<int>(header.kind));
 }
@@ -334,21 +299,12 @@ void Messenger::Core::ArrivedRequest(Endpoint from, const MessageHeader& header,
 }
 
 void Messenger::Core::ArrivedReply(Endpoint from, const MessageHeader& header) {
-  Peer& peer = PeerAt(from);
-  const auto call = peer.calls.find(header.request.id);
-  if (call == peer.calls.end() || call->second.answer) {
+  Calls& calls = PeerAt(from).calls;
+  if (!calls.Waits(header.request.id)) {
     ++dropped_messages_;
-    return;
+  } else if (auto ended = calls.Answered(header)) {
+    PostAnswered(*std::move(ended));
   }
-  if (header.status != 0) {
-    call->second.answer = absl::Status(static_cast<absl::StatusCode>(header.status), header.error);
-  } else if (header.size != call->second.reply.size) {
-    call->second.answer = InvalidArgument("the answer of %s has %d bytes, the call expects %d",
-                                          NameOf(from), header.size, call->second.reply.size);
-  } else {
-    call->second.answer = header.reply;
-  }
-  FinishCall(peer, header.request.id);
 }
 
 void Messenger::Core::End(Peer& peer, const absl::Status& why) {
@@ -359,15 +315,8 @@ void Messenger::Core::End(Peer& peer, const absl::Status& why) {
     pool_.Give(std::move(buffer));
   }
   peer.requests.clear();
-  std::vector<std::uint64_t> ids;
-  for (auto& [id, call] : peer.calls) {
-    if (!call.answer) {
-      call.answer = why;
-    }
-    ids.push_back(id);
-  }
-  for (const std::uint64_t id : ids) {
-    FinishCall(peer, id);
+  for (AnsweredCall& ended : peer.calls.End(why)) {
+    PostAnswered(std::move(ended));
   }
 }
 

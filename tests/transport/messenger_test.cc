@@ -1,0 +1,321 @@
+#include "transport/messenger.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/status.h"
+#include "tests/transport/messenger_cluster.h"
+
+namespace ranklab::transport {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr MessengerOptions kSmallLimits{.eager_limit = 8, .eager_bytes_per_peer = 32};
+
+TEST(Messenger, DeliversToAReceivePostedBefore) {
+  MessengerCluster cluster;
+  const Storage sent = BytesOf("gradient");
+  Storage received(sent.size());
+  Outcome send, recv;
+  cluster.At(Worker(1)).Recv(Worker(0), {.lane = 3}, LandingOf(received), recv.Done());
+  cluster.At(Worker(0)).Send(Worker(1), {.lane = 3}, PayloadOf(sent), send.Done());
+  EXPECT_TRUE(send.pending() && recv.pending()) << "a callback ran inside the call";
+  cluster.Run();
+  EXPECT_TRUE(send.ok());
+  EXPECT_TRUE(recv.ok());
+  EXPECT_EQ(received, sent);
+}
+
+TEST(Messenger, KeepsASmallMessageUntilItsReceiveIsPosted) {
+  MessengerCluster cluster;
+  const Storage sent = BytesOf("early");
+  Storage received(sent.size());
+  Outcome send, recv;
+  cluster.At(Worker(1));
+  cluster.At(Worker(0)).Send(Worker(1), {.lane = 3}, PayloadOf(sent), send.Done());
+  cluster.Run();
+  EXPECT_TRUE(send.ok());
+  cluster.At(Worker(1)).Recv(Worker(0), {.lane = 3}, LandingOf(received), recv.Done());
+  EXPECT_TRUE(recv.pending()) << "a callback ran inside the call";
+  cluster.Run();
+  EXPECT_TRUE(recv.ok());
+  EXPECT_EQ(received, sent);
+}
+
+TEST(Messenger, HoldsALargeMessageUntilItsReceiveIsPosted) {
+  MessengerCluster cluster(kSmallLimits);
+  const Storage sent = BytesOf("more than eight bytes");
+  Storage received(sent.size());
+  Outcome send, recv;
+  cluster.At(Worker(1));
+  cluster.At(Worker(0)).Send(Worker(1), {}, PayloadOf(sent), send.Done());
+  cluster.Run();
+  EXPECT_TRUE(send.pending());
+  EXPECT_EQ(cluster.wire(Worker(0)).counters(Worker(1)).messages_sent, 0);
+  cluster.At(Worker(1)).Recv(Worker(0), {}, LandingOf(received), recv.Done());
+  cluster.Run();
+  EXPECT_TRUE(send.ok());
+  EXPECT_TRUE(recv.ok());
+  EXPECT_EQ(received, sent);
+}
+
+TEST(Messenger, SendsALargeMessageAtOnceWhenTheCreditIsThere) {
+  MessengerCluster cluster(kSmallLimits);
+  const Storage sent = BytesOf("more than eight bytes");
+  Storage received(sent.size());
+  Outcome send, recv;
+  cluster.At(Worker(0));
+  cluster.At(Worker(1)).Recv(Worker(0), {}, LandingOf(received), recv.Done());
+  cluster.Run();
+  cluster.At(Worker(0)).Send(Worker(1), {}, PayloadOf(sent), send.Done());
+  cluster.Run();
+  EXPECT_TRUE(send.ok());
+  EXPECT_TRUE(recv.ok());
+  EXPECT_EQ(received, sent);
+}
+
+TEST(Messenger, AHeldMessageBlocksNoOtherLane) {
+  MessengerCluster cluster(kSmallLimits);
+  const Storage large(20), small = BytesOf("small");
+  Storage received(small.size());
+  Outcome held, send, recv;
+  cluster.At(Worker(1)).Recv(Worker(0), {.lane = 2}, LandingOf(received), recv.Done());
+  cluster.At(Worker(0)).Send(Worker(1), {.lane = 1}, PayloadOf(large), held.Done());
+  cluster.At(Worker(0)).Send(Worker(1), {.lane = 2}, PayloadOf(small), send.Done());
+  cluster.Run();
+  EXPECT_TRUE(held.pending());
+  EXPECT_TRUE(recv.ok());
+  EXPECT_EQ(received, small);
+}
+
+TEST(Messenger, MatchesByTheWholeEnvelopeAndThePeer) {
+  MessengerCluster cluster;
+  const std::vector<Envelope> envelopes{
+      {.group = 0, .sequence = 1}, {.group = 1, .sequence = 1}, {.group = 0, .sequence = 2},
+      {.sequence = 1, .lane = 1},  {.sequence = 1, .part = 1},
+  };
+  std::vector<Storage> sent, received(2 * envelopes.size(), Storage(1));
+  for (std::size_t i = 0; i < received.size(); ++i) {
+    sent.push_back({static_cast<std::byte>(i)});
+  }
+  std::vector<Outcome> recvs(received.size()), sends(received.size());
+  for (std::size_t i = 0; i < received.size(); ++i) {
+    const std::size_t reversed = received.size() - 1 - i;  // posted in the opposite order
+    cluster.At(Worker(2)).Recv(Worker(reversed % 2), envelopes[reversed / 2],
+                               LandingOf(received[reversed]), recvs[reversed].Done());
+  }
+  for (std::size_t i = 0; i < received.size(); ++i) {
+    cluster.At(Worker(i % 2))
+        .Send(Worker(2), envelopes[i / 2], PayloadOf(sent[i]), sends[i].Done());
+  }
+  cluster.Run();
+  EXPECT_EQ(received, sent);
+}
+
+TEST(Messenger, EqualEnvelopesMatchInOrder) {
+  MessengerCluster cluster;
+  const Storage first = BytesOf("1"), second = BytesOf("2"), third = BytesOf("3");
+  std::vector<Storage> received(3, Storage(1));
+  std::vector<Outcome> recvs(3), sends(3);
+  Messenger& receiver = cluster.At(Worker(1));
+  receiver.Recv(Worker(0), {}, LandingOf(received[0]), recvs[0].Done());
+  cluster.At(Worker(0)).Send(Worker(1), {}, PayloadOf(first), sends[0].Done());
+  cluster.At(Worker(0)).Send(Worker(1), {}, PayloadOf(second), sends[1].Done());
+  cluster.At(Worker(0)).Send(Worker(1), {}, PayloadOf(third), sends[2].Done());
+  cluster.Run();
+  receiver.Recv(Worker(0), {}, LandingOf(received[1]), recvs[1].Done());
+  receiver.Recv(Worker(0), {}, LandingOf(received[2]), recvs[2].Done());
+  cluster.Run();
+  EXPECT_EQ(received, (std::vector<Storage>{first, second, third}));
+}
+
+TEST(Messenger, MovesEmptyMessagesAndSizesWithoutBytes) {
+  MessengerCluster cluster(kSmallLimits);
+  Outcome empty_send, empty_recv, sized_send, sized_recv;
+  cluster.At(Worker(0)).Send(Worker(1), {.lane = 1}, {}, empty_send.Done());
+  cluster.At(Worker(0)).Send(Worker(1), {.lane = 2}, {nullptr, 1 << 20}, sized_send.Done());
+  cluster.At(Worker(1)).Recv(Worker(0), {.lane = 1}, {}, empty_recv.Done());
+  cluster.At(Worker(1)).Recv(Worker(0), {.lane = 2}, {nullptr, 1 << 20}, sized_recv.Done());
+  cluster.Run();
+  EXPECT_TRUE(empty_send.ok() && empty_recv.ok() && sized_send.ok() && sized_recv.ok());
+  EXPECT_EQ(cluster.wire(Worker(1)).counters(Worker(0)).body_received, 1 << 20);
+}
+
+TEST(Messenger, NamesBothSizesWhenTheyDiffer) {
+  for (const bool receive_first : {true, false}) {
+    MessengerCluster cluster;
+    const Storage sent = BytesOf("12345");
+    Storage received(7, std::byte{9});
+    Outcome send, recv;
+    if (receive_first) {
+      cluster.At(Worker(1)).Recv(Worker(0), {}, LandingOf(received), recv.Done());
+    }
+    cluster.At(Worker(1));
+    cluster.At(Worker(0)).Send(Worker(1), {}, PayloadOf(sent), send.Done());
+    cluster.Run();
+    if (!receive_first) {
+      cluster.At(Worker(1)).Recv(Worker(0), {}, LandingOf(received), recv.Done());
+      cluster.Run();
+    }
+    ASSERT_FALSE(recv.pending());
+    EXPECT_TRUE(absl::IsInvalidArgument(*recv.status));
+    EXPECT_THAT(MessageOf(*recv.status), AllOf(HasSubstr("5 bytes"), HasSubstr("expects 7")));
+    EXPECT_EQ(received, Storage(7, std::byte{9})) << "bytes of the wrong message were written";
+  }
+}
+
+TEST(Messenger, EndsAPeerWhoseUnmatchedMessagesExceedTheLimit) {
+  MessengerCluster cluster(kSmallLimits);
+  const Storage sent(8);
+  std::vector<Outcome> sends(5);
+  absl::Status lost;
+  cluster.At(Worker(1)).OnLost([&](Endpoint peer, const absl::Status& why) {
+    EXPECT_EQ(peer, Worker(0));
+    lost = why;
+  });
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    cluster.At(Worker(0)).Send(Worker(1), {.part = i}, PayloadOf(sent), sends[i].Done());
+  }
+  cluster.Run();
+  EXPECT_TRUE(absl::IsResourceExhausted(lost)) << lost;
+  EXPECT_THAT(MessageOf(lost), HasSubstr("32"));
+
+  // What was kept can still be received; what comes later cannot.
+  Storage received(8);
+  Outcome kept, later;
+  cluster.At(Worker(1)).Recv(Worker(0), {.part = 2}, LandingOf(received), kept.Done());
+  cluster.At(Worker(1)).Recv(Worker(0), {.part = 4}, LandingOf(received), later.Done());
+  cluster.Run();
+  EXPECT_TRUE(kept.ok());
+  EXPECT_TRUE(absl::IsUnavailable(*later.status));
+}
+
+TEST(Messenger, ReceivesMakeRoomForMoreUnmatchedMessages) {
+  MessengerCluster cluster(kSmallLimits);
+  const Storage sent(8);
+  Storage received(8);
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    Outcome send, recv;
+    cluster.At(Worker(1));
+    cluster.At(Worker(0)).Send(Worker(1), {.part = i}, PayloadOf(sent), send.Done());
+    cluster.Run();
+    cluster.At(Worker(1)).Recv(Worker(0), {.part = i}, LandingOf(received), recv.Done());
+    cluster.Run();
+    ASSERT_TRUE(recv.ok()) << i;
+  }
+}
+
+TEST(Messenger, DropsAndCountsMessagesOfAnotherGeneration) {
+  MessengerCluster cluster;
+  Messenger& old = cluster.At(Worker(0), {.generation = 1});
+  Messenger& current = cluster.At(Worker(1), {.generation = 2});
+  const Storage sent = BytesOf("old");
+  Storage received(3);
+  Outcome send, recv;
+  bool called = false;
+  bool served = false;
+  current.Serve([&](Endpoint, const RequestHeader&, Payload, AnswerFn) { served = true; });
+  current.Recv(Worker(0), {.generation = 2}, LandingOf(received), recv.Done());
+  old.Send(Worker(1), {.generation = 1}, PayloadOf(sent), send.Done());
+  old.Call(Worker(1), {.id = 1}, PayloadOf(sent), {},
+           [&](const absl::StatusOr<ReplyHeader>&) { called = true; });
+  cluster.Run();
+  EXPECT_TRUE(recv.pending());
+  EXPECT_FALSE(called || served);
+  EXPECT_EQ(current.dropped_messages(), 2);
+  EXPECT_EQ(received, Storage(3));
+  cluster.At(Worker(0)).Abort(Aborted("end of the test"));
+  current.Abort(Aborted("end of the test"));
+  cluster.Run();
+}
+
+TEST(Messenger, EndsEveryOperationOfALostPeer) {
+  MessengerCluster cluster(kSmallLimits);
+  Messenger& messenger = cluster.At(Worker(0));
+  cluster.At(Worker(1)).Serve([](Endpoint, const RequestHeader&, Payload, AnswerFn) {});
+  const Storage large(20);
+  Storage landing(20), other(4);
+  Outcome held, recv, of_another_peer;
+  std::vector<std::string> order;
+  absl::StatusOr<ReplyHeader> answer = ReplyHeader{};
+  messenger.OnLost([&](Endpoint peer, const absl::Status&) { order.push_back(NameOf(peer)); });
+  messenger.Send(Worker(1), {}, PayloadOf(large), held.Done());
+  messenger.Recv(Worker(1), {}, LandingOf(landing), recv.Done());
+  messenger.Recv(Worker(2), {}, LandingOf(other), of_another_peer.Done());
+  cluster.Kill(Worker(1));
+  messenger.Call(Worker(1), {.id = 1}, {}, {}, [&](absl::StatusOr<ReplyHeader> result) {
+    order.push_back("call");
+    answer = std::move(result);
+  });
+  cluster.Run();
+  EXPECT_EQ(order, (std::vector<std::string>{"worker 1", "call"}));
+  EXPECT_TRUE(absl::IsUnavailable(answer.status()));
+  for (const Outcome* ended : {&held, &recv}) {
+    ASSERT_EQ(ended->runs, 1);
+    EXPECT_TRUE(absl::IsUnavailable(*ended->status));
+    EXPECT_THAT(MessageOf(*ended->status), HasSubstr("worker 1 is lost"));
+  }
+  EXPECT_TRUE(of_another_peer.pending());
+
+  Outcome later;
+  messenger.Send(Worker(1), {}, PayloadOf(large), later.Done());
+  cluster.Run();
+  EXPECT_TRUE(absl::IsUnavailable(*later.status));
+  messenger.Abort(Aborted("end of the test"));
+  cluster.Run();
+}
+
+TEST(Messenger, AbortEndsPendingAndLaterOperationsWithItsReason) {
+  MessengerCluster cluster(kSmallLimits);
+  Messenger& messenger = cluster.At(Worker(0));
+  cluster.At(Worker(1));
+  const Storage large(20), small(2);
+  Storage landing(20);
+  std::vector<Outcome> ended(5);
+  std::vector<absl::StatusOr<ReplyHeader>> answers;
+  const auto answered = [&](absl::StatusOr<ReplyHeader> answer) { answers.push_back(answer); };
+  messenger.Send(Worker(1), {}, PayloadOf(large), ended[0].Done());
+  messenger.Send(Worker(1), {.lane = 1}, PayloadOf(small), ended[1].Done());
+  messenger.Recv(Worker(1), {}, LandingOf(landing), ended[2].Done());
+  messenger.Call(Worker(1), {.id = 1}, PayloadOf(small), {}, answered);
+  messenger.Abort(Aborted("the membership changed"));
+  messenger.Send(Worker(1), {}, PayloadOf(small), ended[3].Done());
+  messenger.Recv(Worker(1), {}, LandingOf(landing), ended[4].Done());
+  messenger.Call(Worker(1), {.id = 2}, {}, {}, answered);
+  cluster.Run();
+  for (const Outcome& outcome : ended) {
+    ASSERT_EQ(outcome.runs, 1);
+    EXPECT_EQ(*outcome.status, Aborted("the membership changed"));
+  }
+  ASSERT_EQ(answers.size(), 2U);
+  EXPECT_EQ(answers[0].status(), Aborted("the membership changed"));
+  EXPECT_EQ(answers[1].status(), Aborted("the membership changed"));
+}
+
+TEST(Messenger, CallbacksMayAbortAndDestroyTheMessenger) {
+  MessengerCluster cluster;
+  const Storage sent = BytesOf("x");
+  Storage received(1), unmatched(1);
+  Outcome send, other;
+  int runs = 0;
+  cluster.At(Worker(1)).Recv(Worker(0), {}, LandingOf(received), [&](const absl::Status& status) {
+    EXPECT_TRUE(status.ok());
+    ++runs;
+    cluster.loop().Post([&] { cluster.Destroy(Worker(1)); });
+    cluster.At(Worker(1)).Abort(Aborted("done"));
+  });
+  cluster.At(Worker(1)).Recv(Worker(0), {.lane = 9}, LandingOf(unmatched), other.Done());
+  cluster.At(Worker(0)).Send(Worker(1), {}, PayloadOf(sent), send.Done());
+  cluster.Run();
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(*other.status, Aborted("done"));
+}
+
+}  // namespace
+}  // namespace ranklab::transport
