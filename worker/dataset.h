@@ -12,8 +12,9 @@
 namespace ranklab::worker {
 
 struct Split {
-  std::vector<float> inputs;        // (samples, inputs), row-major
-  std::vector<std::int32_t> labels; // (samples)
+  std::vector<float> inputs;         // (samples, inputs), row-major
+  std::vector<std::int32_t> labels;  // (samples)
+
   std::int64_t samples() const { return static_cast<std::int64_t>(labels.size()); }
 };
 
@@ -24,11 +25,12 @@ struct Dataset {
   Split test;
 };
 
-// digits: UCI handwritten digits (embedded in the program), pixels / 16, a seeded shuffled split of
-// 1,437 and 360; idx: MNIST's file format; synthetic: a seeded teacher network labels Gaussian
-// inputs. `lab_folder` is where relative paths start.
-// Errors: NotFound and InvalidArgument, with file and place.
-absl::StatusOr<Dataset> LoadDataset(const experiment::DataSpec& spec, std::uint64_t seed,
+// By spec.kind: digits, idx or synthetic, each described in its header. The result depends on the
+// spec (and its split_seed) and the files alone, never on the training seed. `lab_folder` is where
+// relative paths start.
+// Errors: NotFound, a file; InvalidArgument, with file and place, what a file or the spec holds;
+// Unimplemented, a compressed file.
+absl::StatusOr<Dataset> LoadDataset(const experiment::DataSpec& spec,
                                     const std::string& lab_folder);
 
 }  // namespace ranklab::worker

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <absl/status/statusor.h>
@@ -18,6 +19,7 @@
 
 namespace ranklab::worker {
 
+// Views of host memory (device nullptr), whatever the model's device: it makes its own copy.
 struct Batch {
   compute::TensorView inputs;  // (samples, inputs), float32
   compute::TensorView labels;  // (samples), int32
@@ -46,13 +48,18 @@ class Model {
   virtual std::vector<NamedTensor> NamedParameters() = 0;
 
   // The same values for the same seed on every rank and machine.
-  virtual void Initialize(std::uint64_t seed) = 0;
+  virtual absl::Status Initialize(std::uint64_t seed) = 0;
 
-  // Requires: at most the batch the model was made for. The batch must stay valid to the end of the
-  // backward pass. Layers in order 0 .. layer_count() - 1.
+  // Before the first micro-batch of a step; of the tail too.
+  virtual absl::Status ZeroGradients() = 0;
+
+  // Requires: 1 to max_samples samples, the same batch up to its BackwardLayer(0), which must stay
+  // valid until then. Layers in order 0 .. layer_count() - 1.
   virtual absl::Status ForwardLayer(int layer, const Batch& batch) = 0;
 
   // After the last ForwardLayer: sums over the batch's samples, and the gradient of the sum.
+  // Without a backward pass after it: an evaluation. Errors: InvalidArgument, a label that is no
+  // class.
   virtual absl::StatusOr<compute::LossSum> Loss(const Batch& batch) = 0;
 
   // In order layer_count() - 1 .. 0. Adds to the gradients (sums over samples); after it the
@@ -63,19 +70,24 @@ class Model {
   virtual LayerCost CostOf(int layer, std::int64_t samples) const = 0;
 };
 
-// Allocates on `device` for micro-batches of at most `max_samples`.
-// Errors: InvalidArgument, a model that does not fit the data; Unimplemented, gpt; ResourceExhausted.
+// Allocates on `device`, which must outlive it, for micro-batches of at most `max_samples`.
+// Requires: max_samples >= 1. The parameters are undefined until Initialize.
+// Errors: InvalidArgument, a model that does not fit the data; Unimplemented, gpt, or a precision
+// other than fp32; ResourceExhausted.
 absl::StatusOr<std::unique_ptr<Model>> MakeModel(const experiment::LabSpec& spec,
                                                  compute::Device& device, std::int64_t max_samples,
                                                  int inputs, int classes);
 
-// Modelled seconds of each layer's passes for `samples`, and of the optimizer over `parameters`.
+// Modelled times of each layer's passes, the sums over its operations, and of the optimizer.
 struct LayerTimes {
   std::vector<Nanos> forward;   // [layer]
   std::vector<Nanos> backward;  // [layer]
   Nanos optimizer{};
 };
+
+// For `samples` samples. `optimizer`: a name of compute/optimizer.h, or "" where a server applies
+// the update and the worker has none.
 LayerTimes ModelledTimes(const Model& model, const fabric::DeviceModel& device, Nanos op_overhead,
-                         std::int64_t samples, bool optimizer_on_worker);
+                         std::int64_t samples, std::string_view optimizer);
 
 }  // namespace ranklab::worker

@@ -1,0 +1,49 @@
+#include "worker/evaluate.h"
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include <xxhash.h>
+
+#include "compute/operations.h"
+#include "core/check.h"
+#include "core/status.h"
+
+namespace ranklab::worker {
+
+absl::StatusOr<Evaluation> Evaluate(Model& model, const Split& split, int inputs,
+                                    std::int64_t max_samples) {
+  RANKLAB_CHECK(max_samples >= 1 && split.samples() >= 1, "%d of %d samples", max_samples,
+                split.samples());
+  RANKLAB_CHECK(std::ssize(split.inputs) == split.samples() * inputs);
+  compute::LossSum sum;
+  for (std::int64_t first = 0; first < split.samples(); first += max_samples) {
+    const std::int64_t samples = std::min(max_samples, split.samples() - first);
+    // A view writes through its pointer, a split is read only: copy the part.
+    const auto values = split.inputs.begin() + first * inputs;
+    std::vector<float> part(values, values + samples * inputs);
+    std::vector<std::int32_t> labels(split.labels.begin() + first,
+                                     split.labels.begin() + first + samples);
+    const Batch batch{
+        .inputs = Reshape(compute::HostView(std::span(part)), {samples, inputs, 1, 1}),
+        .labels = compute::HostView(std::span(labels))};
+    for (int layer = 0; layer < model.layer_count(); ++layer) {
+      RETURN_IF_ERROR(model.ForwardLayer(layer, batch));
+    }
+    ASSIGN_OR_RETURN(const compute::LossSum loss, model.Loss(batch));
+    sum.loss += loss.loss;
+    sum.correct += loss.correct;
+  }
+  const auto count = static_cast<double>(split.samples());
+  return Evaluation{.loss = sum.loss / count, .accuracy = static_cast<double>(sum.correct) / count};
+}
+
+absl::StatusOr<std::string> ParamHash(Model& model) {
+  std::vector<float> values(static_cast<std::size_t>(model.parameter_count()));
+  RETURN_IF_ERROR(CopyToHost(model.parameters(), compute::HostView(std::span(values))));
+  const XXH128_hash_t hash = XXH3_128bits(values.data(), values.size() * sizeof(float));
+  return absl::StrFormat("%016x%016x", hash.high64, hash.low64);
+}
+
+}  // namespace ranklab::worker

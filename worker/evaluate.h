@@ -1,0 +1,28 @@
+// What is said about a model outside the timed steps.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <absl/status/statusor.h>
+
+#include "worker/dataset.h"
+#include "worker/model.h"
+
+namespace ranklab::worker {
+
+struct Evaluation {
+  double loss = 0;      // mean over the samples
+  double accuracy = 0;  // share of samples whose largest logit is the label
+};
+
+// Forward passes over `split`, at most `max_samples` at a time (what the model was made for).
+// Leaves parameters and gradients as they are. Requires: at least one sample, of `inputs` values.
+absl::StatusOr<Evaluation> Evaluate(Model& model, const Split& split, int inputs,
+                                    std::int64_t max_samples);
+
+// XXH3 128 of the parameters' bytes, 32 hexadecimal digits: equal on two ranks if and, for
+// practical purposes, only if every bit is. Source: Y. Collet, xxHash.
+absl::StatusOr<std::string> ParamHash(Model& model);
+
+}  // namespace ranklab::worker

@@ -1,0 +1,175 @@
+#include "worker/mlp.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "core/check.h"
+#include "core/random.h"
+#include "core/status.h"
+#include "worker/streams.h"
+
+namespace ranklab::worker {
+
+using compute::DType;
+using compute::MemoryKind;
+using compute::TensorView;
+using compute::Transpose;
+
+Mlp::Mlp(const std::vector<int>& widths, std::int64_t max_samples)
+    : widths_(widths), begins_{0}, max_samples_(max_samples) {
+  RANKLAB_CHECK(widths.size() >= 2, "%d widths", widths.size());
+  RANKLAB_CHECK(max_samples >= 1, "max_samples %d", max_samples);
+  for (int layer = 0; layer < layer_count(); ++layer) {
+    RANKLAB_CHECK(InputsOf(layer) > 0 && OutputsOf(layer) > 0, "an empty layer %d", layer);
+    begins_.push_back(begins_.back() + (InputsOf(layer) + 1) * OutputsOf(layer));
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Mlp>> Mlp::Make(const std::vector<int>& widths,
+                                               compute::Device& device, std::int64_t max_samples) {
+  std::unique_ptr<Mlp> model(new Mlp(widths, max_samples));
+  RETURN_IF_ERROR(model->Allocate(device));
+  RETURN_IF_ERROR(model->ZeroGradients());
+  return model;
+}
+
+absl::Status Mlp::Allocate(compute::Device& device) {
+  const Bytes element = SizeOf(DType::kFloat32);
+  const Bytes tail = kGradientTail * element;
+  ASSIGN_OR_RETURN(parameters_, device.Allocate(parameter_count() * element, MemoryKind::kWeights));
+  ASSIGN_OR_RETURN(gradients_,
+                   device.Allocate(parameter_count() * element + tail, MemoryKind::kGradients));
+  ASSIGN_OR_RETURN(labels_,
+                   device.Allocate(max_samples_ * SizeOf(DType::kInt32), MemoryKind::kData));
+  for (std::size_t boundary = 0; boundary < widths_.size(); ++boundary) {
+    const MemoryKind kind = boundary == 0 ? MemoryKind::kData : MemoryKind::kActivations;
+    ASSIGN_OR_RETURN(auto activation,
+                     device.Allocate(max_samples_ * widths_[boundary] * element, kind));
+    activations_.push_back(std::move(activation));
+  }
+  const int widest = *std::max_element(widths_.begin() + 1, widths_.end());
+  for (std::unique_ptr<compute::Buffer>& delta : deltas_) {
+    ASSIGN_OR_RETURN(delta,
+                     device.Allocate(max_samples_ * widest * element, MemoryKind::kActivations));
+  }
+  return absl::OkStatus();
+}
+
+TensorView Mlp::parameters() {
+  return ViewOf(*parameters_, DType::kFloat32, {parameter_count(), 1, 1, 1});
+}
+
+TensorView Mlp::gradients() {
+  return ViewOf(*gradients_, DType::kFloat32, {parameter_count(), 1, 1, 1});
+}
+
+TensorView Mlp::WeightOf(compute::Buffer& buffer, int layer) const {
+  return ViewOf(buffer, DType::kFloat32, {OutputsOf(layer), InputsOf(layer), 1, 1},
+                ParameterBegin(layer));
+}
+
+TensorView Mlp::BiasOf(compute::Buffer& buffer, int layer) const {
+  return ViewOf(buffer, DType::kFloat32, {OutputsOf(layer), 1, 1, 1},
+                ParameterBegin(layer + 1) - OutputsOf(layer));
+}
+
+TensorView Mlp::ActivationAt(int boundary, std::int64_t samples) const {
+  return ViewOf(*activations_.at(boundary), DType::kFloat32, {samples, widths_.at(boundary), 1, 1});
+}
+
+TensorView Mlp::DeltaAt(int boundary, std::int64_t samples) const {
+  return ViewOf(*deltas_.at(boundary % 2), DType::kFloat32, {samples, widths_.at(boundary), 1, 1});
+}
+
+std::vector<NamedTensor> Mlp::NamedParameters() {
+  std::vector<NamedTensor> named;
+  const auto add = [&named](const std::string& name, const TensorView& view) {
+    named.push_back({.name = name, .global_shape = view.shape, .offset = {}, .local = view});
+  };
+  for (int layer = 0; layer < layer_count(); ++layer) {
+    const std::string prefix = absl::StrFormat("layers.%d.", layer);
+    add(prefix + "weight", WeightOf(*parameters_, layer));
+    add(prefix + "bias", BiasOf(*parameters_, layer));
+  }
+  return named;
+}
+
+absl::Status Mlp::Initialize(std::uint64_t seed) {
+  std::vector<float> values;
+  values.reserve(static_cast<std::size_t>(parameter_count()));
+  for (int layer = 0; layer < layer_count(); ++layer) {
+    Random random = StreamOf(seed, Stream::kInitialWeights).Split(layer);
+    const double bound = 1.0 / std::sqrt(static_cast<double>(InputsOf(layer)));
+    for (std::int64_t i = ParameterBegin(layer); i < ParameterBegin(layer + 1); ++i) {
+      values.push_back(static_cast<float>((2.0 * random.Uniform() - 1.0) * bound));
+    }
+  }
+  return CopyFromHost(compute::HostView(std::span(values)), parameters());
+}
+
+absl::Status Mlp::ZeroGradients() {
+  return FillZero(
+      ViewOf(*gradients_, DType::kFloat32, {parameter_count() + kGradientTail, 1, 1, 1}));
+}
+
+absl::Status Mlp::ForwardLayer(int layer, const Batch& batch) {
+  const std::int64_t samples = batch.inputs.shape[0];
+  RANKLAB_CHECK(1 <= samples && samples <= max_samples_, "%d samples, made for %d", samples,
+                max_samples_);
+  const TensorView x = ActivationAt(layer, samples);
+  if (layer == 0) {
+    RETURN_IF_ERROR(CopyFromHost(batch.inputs, x));
+  }
+  const TensorView y = ActivationAt(layer + 1, samples);
+  const TensorView bias = BiasOf(*parameters_, layer);
+  RETURN_IF_ERROR(MatMul(x, Transpose::kNo, WeightOf(*parameters_, layer), Transpose::kYes,
+                         /*beta=*/0.0F, y));
+  return layer + 1 < layer_count() ? AddBiasRelu(y, bias) : AddBias(y, bias);
+}
+
+absl::StatusOr<compute::LossSum> Mlp::Loss(const Batch& batch) {
+  const std::int64_t samples = batch.inputs.shape[0];
+  const TensorView labels = ViewOf(*labels_, DType::kInt32, {samples, 1, 1, 1});
+  RETURN_IF_ERROR(CopyFromHost(batch.labels, labels));
+  const int logits = layer_count();
+  return SoftmaxCrossEntropy(ActivationAt(logits, samples), labels, DeltaAt(logits, samples));
+}
+
+absl::Status Mlp::BackwardLayer(int layer, const Batch& batch) {
+  const std::int64_t samples = batch.inputs.shape[0];
+  const TensorView x = ActivationAt(layer, samples);
+  const TensorView dy = DeltaAt(layer + 1, samples);
+  RETURN_IF_ERROR(
+      MatMul(dy, Transpose::kYes, x, Transpose::kNo, /*beta=*/1.0F, WeightOf(*gradients_, layer)));
+  RETURN_IF_ERROR(AccumulateRowSums(dy, BiasOf(*gradients_, layer)));
+  if (layer == 0) {
+    return absl::OkStatus();
+  }
+  const TensorView dx = DeltaAt(layer, samples);
+  RETURN_IF_ERROR(MatMul(dy, Transpose::kNo, WeightOf(*parameters_, layer), Transpose::kNo,
+                         /*beta=*/0.0F, dx));
+  return ReluBackward(x, dx);
+}
+
+LayerCost Mlp::CostOf(int layer, std::int64_t samples) const {
+  const std::int64_t in = InputsOf(layer);
+  const std::int64_t out = OutputsOf(layer);
+  // What an epilogue touches beyond the product's own matrices.
+  const auto with = [](fabric::Operation product, std::int64_t floats) {
+    product.bytes += static_cast<double>(floats * SizeOf(DType::kFloat32));
+    return product;
+  };
+  LayerCost cost;
+  cost.forward.push_back(with(compute::CostOfMatMul(samples, in, out), out));
+  if (layer + 1 == layer_count()) {
+    cost.forward.push_back(compute::CostOfElementwise(samples * out, /*reads=*/1, /*writes=*/1));
+  }
+  cost.backward.push_back(with(compute::CostOfMatMul(out, samples, in), out));
+  if (layer > 0) {
+    cost.backward.push_back(with(compute::CostOfMatMul(samples, out, in), samples * in));
+  }
+  return cost;
+}
+
+}  // namespace ranklab::worker

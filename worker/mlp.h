@@ -1,0 +1,66 @@
+// A multi-layer perceptron: dense layers, ReLU between them, softmax and cross entropy at the end.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "worker/model.h"
+
+namespace ranklab::worker {
+
+// Layer l computes y = x W^T + b, then ReLU unless it is the last one; W (outputs, inputs) and b
+// (outputs) lie behind each other, as "layers.l.weight" and "layers.l.bias".
+//
+// Initialize draws W and b uniformly from +-1/sqrt(inputs), the default of PyTorch's nn.Linear, in
+// the order in which they lie, from the seed's stream of the layer.
+//
+// Cost of a layer on a GPU, n = samples: forward one product with bias and ReLU in its epilogue;
+// backward one product for the gradient of W with that of b in its epilogue, and but for layer 0
+// one for the gradient of x with the ReLU's of the layer below in its epilogue; the loss is one
+// fused pass over the logits. Epilogues: NVIDIA, cuBLAS documentation, cublasLtEpilogue_t
+// (RELU_BIAS, BGRADB, DRELU).
+class Mlp final : public Model {
+ public:
+  // `widths`: inputs, hidden layers, classes. Requires: at least two, all positive.
+  // Errors: ResourceExhausted.
+  static absl::StatusOr<std::unique_ptr<Mlp>> Make(const std::vector<int>& widths,
+                                                   compute::Device& device,
+                                                   std::int64_t max_samples);
+
+  int layer_count() const override { return static_cast<int>(widths_.size()) - 1; }
+  std::int64_t parameter_count() const override { return begins_.back(); }
+  std::int64_t ParameterBegin(int layer) const override { return begins_.at(layer); }
+  compute::TensorView parameters() override;
+  compute::TensorView gradients() override;
+  std::vector<NamedTensor> NamedParameters() override;
+  absl::Status Initialize(std::uint64_t seed) override;
+  absl::Status ZeroGradients() override;
+  absl::Status ForwardLayer(int layer, const Batch& batch) override;
+  absl::StatusOr<compute::LossSum> Loss(const Batch& batch) override;
+  absl::Status BackwardLayer(int layer, const Batch& batch) override;
+  LayerCost CostOf(int layer, std::int64_t samples) const override;
+
+ private:
+  Mlp(const std::vector<int>& widths, std::int64_t max_samples);
+  absl::Status Allocate(compute::Device& device);
+
+  std::int64_t InputsOf(int layer) const { return widths_.at(layer); }
+  std::int64_t OutputsOf(int layer) const { return widths_.at(layer + 1); }
+  // Of the parameters or of their gradients.
+  compute::TensorView WeightOf(compute::Buffer& buffer, int layer) const;
+  compute::TensorView BiasOf(compute::Buffer& buffer, int layer) const;
+  // What goes into layer `boundary` (0: the batch) and its gradient: (samples, widths[boundary]).
+  compute::TensorView ActivationAt(int boundary, std::int64_t samples) const;
+  compute::TensorView DeltaAt(int boundary, std::int64_t samples) const;
+
+  std::vector<int> widths_;
+  std::vector<std::int64_t> begins_;  // [layer], and the end
+  std::int64_t max_samples_;
+  std::unique_ptr<compute::Buffer> parameters_, gradients_, labels_;
+  std::vector<std::unique_ptr<compute::Buffer>> activations_;  // [boundary]
+  // Gradients of the activations are needed at two neighbouring boundaries only: even and odd.
+  std::array<std::unique_ptr<compute::Buffer>, 2> deltas_;
+};
+
+}  // namespace ranklab::worker

@@ -1,0 +1,76 @@
+#include "worker/model.h"
+
+#include <utility>
+#include <variant>
+
+#include "compute/optimizer.h"
+#include "core/check.h"
+#include "core/overloaded.h"
+#include "core/status.h"
+#include "worker/mlp.h"
+
+namespace ranklab::worker {
+namespace {
+
+absl::Status CheckWidths(const std::vector<int>& widths, int inputs, int classes) {
+  if (widths.size() < 2) {
+    return InvalidArgument("model.layers has %d widths; at least two: inputs and classes",
+                           widths.size());
+  }
+  for (const int width : widths) {
+    if (width < 1) {
+      return InvalidArgument("model.layers has a width of %d; at least 1", width);
+    }
+  }
+  if (widths.front() != inputs || widths.back() != classes) {
+    return InvalidArgument("model.layers goes from %d to %d; the data has %d inputs and %d classes",
+                           widths.front(), widths.back(), inputs, classes);
+  }
+  return absl::OkStatus();
+}
+
+Nanos SumOf(const std::vector<fabric::Operation>& operations, const fabric::DeviceModel& device,
+            Nanos overhead) {
+  Nanos sum{};
+  for (const fabric::Operation& operation : operations) {
+    sum += fabric::TimeOf(device, operation, overhead);
+  }
+  return sum;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Model>> MakeModel(const experiment::LabSpec& spec,
+                                                 compute::Device& device, std::int64_t max_samples,
+                                                 int inputs, int classes) {
+  if (spec.train.precision != "fp32") {
+    return Unimplemented("train.precision is \"%s\"; this build trains in fp32",
+                         spec.train.precision);
+  }
+  using Result = absl::StatusOr<std::unique_ptr<Model>>;
+  return std::visit(Overloaded{[&](const experiment::MlpSpec& mlp) -> Result {
+                                 RETURN_IF_ERROR(CheckWidths(mlp.layers, inputs, classes));
+                                 return Mlp::Make(mlp.layers, device, max_samples);
+                               },
+                               [](const experiment::GptSpec&) -> Result {
+                                 return Unimplemented("model gpt: this build has mlp");
+                               }},
+                    spec.model);
+}
+
+LayerTimes ModelledTimes(const Model& model, const fabric::DeviceModel& device, Nanos op_overhead,
+                         std::int64_t samples, std::string_view optimizer) {
+  LayerTimes times;
+  for (int layer = 0; layer < model.layer_count(); ++layer) {
+    const LayerCost cost = model.CostOf(layer, samples);
+    times.forward.push_back(SumOf(cost.forward, device, op_overhead));
+    times.backward.push_back(SumOf(cost.backward, device, op_overhead));
+  }
+  if (!optimizer.empty()) {
+    times.optimizer = fabric::TimeOf(
+        device, compute::CostOfOptimizer(optimizer, model.parameter_count()), op_overhead);
+  }
+  return times;
+}
+
+}  // namespace ranklab::worker
