@@ -3,54 +3,79 @@
 // evenly), and says when all of it is done.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include <absl/functional/any_invocable.h>
 #include <absl/status/statusor.h>
 
 #include "core/event_loop.h"
-#include "ps/shard.h"
+#include "core/units.h"
+#include "ps/placement.h"
+#include "ps/protocol.h"
+#include "ps/round.h"
 #include "transport/requests.h"
 
 namespace ranklab::ps {
-
-// Methods of the parameter server's wire (RequestHeader::method).
-enum class Method : std::uint32_t { kPush = 1, kPull = 2 };
 
 struct ClientOptions {
   Rank worker = 0;
   std::uint32_t generation = 0;
   std::vector<KeyRange> ranges;  // [server], as CutEvenly gives
-  Bytes message = 1 << 20;       // largest body
+  Bytes message = 1 << 20;       // largest body; at least one element
 };
 
 struct Pulled {
   Step clock = 0;            // the smallest over servers
   std::int64_t version = 0;  // likewise
-  bool skipped = false;
+  bool skipped = false;      // this worker's last step was skipped for overflow, on some server
 };
 
-// All calls and callbacks on the loop. Float32 only.
+// All calls and callbacks on the loop. Float32 only. A request id is this client's own: one client
+// a Requester. Callbacks run exactly once, also after the client is gone, and never while the
+// transport still reads or writes the caller's memory; with an error the first one, named: "push of
+// step 12 to server 1: ...". Calls have no deadline: who owns one aborts the transport and asks
+// WaitingFor() whom to name.
 class Client {
  public:
   Client(transport::Requester& requester, const ClientOptions& options);
   ~Client();
 
-  // Pushes the gradients of elements `part` (`gradients` points at element part.begin). The last
-  // push of a step carries `end` to every server (also to those that got no bytes of it); the
-  // worker's clock moves there. `gradients` must stay valid until `done` runs.
+  // Pushes the gradients of elements `part` (`gradients` points at element part.begin), in messages
+  // that go out at once. `gradients` must stay valid until `done` runs. An empty part is done at
+  // once, inline.
+  // Requires: `part` lies within the model. A step is pushed after the pull for it is answered.
   // Errors: Unavailable, a server is gone, by name; Aborted; DeadlineExceeded; the shard's own.
   void Push(Step step, KeyRange part, const float* gradients, DoneFn done);
+
+  // Ends the step on every server, also on those that hold nothing; the worker's clock moves there.
+  // May follow the pushes at once (messages to one server arrive in order), and the pull for the
+  // next step may follow at once too: neither need wait for an answer. A part that overtook nothing
+  // but comes late makes it FailedPrecondition with nothing changed there: EndStep may be called
+  // again.
   void EndStep(Step step, StepEnd end, DoneFn done);
 
-  // Reads the elements of `part` into `into`, once the staleness bound lets this worker begin
-  // `step`. Runs `done` when all are there.
+  // Reads the elements of `part` into `into` (which points at element part.begin), once the
+  // staleness bound lets this worker begin `step`, and runs `done` when all are there. All requests
+  // go out at once. A pull for a step that this worker has ended reads the newest parameters: so
+  // are the final ones read, behind a barrier. On an error, `into` holds anything. An empty part is
+  // done at once, inline.
   void Pull(Step step, KeyRange part, float* into,
             absl::AnyInvocable<void(absl::StatusOr<Pulled>)> done);
 
+  // This worker will push no more: nobody need wait for its clock. It may still pull.
+  // Errors: as Push; FailedPrecondition, it is in the middle of a step.
+  void Leave(DoneFn done);
+
+  // Whose answers are missing, and which: "server 0 (pull of step 12), server 1 (pull of step 12)";
+  // "nobody".
+  std::string WaitingFor() const;
+
  private:
   class Core;
-  std::unique_ptr<Core> core_;
+  std::shared_ptr<Core> core_;  // lives on until the last answer
 };
 
 }  // namespace ranklab::ps

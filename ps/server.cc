@@ -1,0 +1,198 @@
+#include "ps/server.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "core/check.h"
+#include "core/endpoint.h"
+#include "core/status.h"
+#include "ps/protocol.h"
+#include "transport/buffer_pool.h"
+
+namespace ranklab::ps {
+namespace {
+
+using transport::AnswerFn;
+using transport::Payload;
+using transport::ReplyHeader;
+using transport::RequestHeader;
+
+constexpr Bytes kFloatSize = sizeof(float);
+constexpr Bytes kIdleReplyBytes = 64 << 20;  // reply buffers kept for use again
+
+void IgnoreSent(const absl::Status&) {}
+
+}  // namespace
+
+class Server::Core : public std::enable_shared_from_this<Server::Core> {
+ public:
+  Core(EventLoop& loop, Shard& shard, int worker_count)
+      : loop_(loop), shard_(shard), worker_count_(worker_count), replies_(kIdleReplyBytes) {
+    report_.staleness.resize(static_cast<std::size_t>(worker_count));
+  }
+
+  void Handle(Endpoint from, const RequestHeader& request, Payload body, AnswerFn answer);
+  ServerReport Report() const;
+
+ private:
+  absl::Status Check(Endpoint from, const RequestHeader& request, Payload body) const;
+  absl::Status Count(Rank worker, const RequestHeader& request, Payload body);
+  absl::Status Push(Rank worker, const RequestHeader& request, Payload body);
+  void Pull(Rank worker, const RequestHeader& request, AnswerFn answer);
+  void Pulled(Rank worker, Step step, const PullReply& reply, AnswerFn answer);
+  void Refuse(const absl::Status& why, AnswerFn answer);
+
+  EventLoop& loop_;
+  Shard& shard_;
+  const int worker_count_;
+  transport::BufferPool replies_;
+  ServerReport report_;
+  bool handling_ = false;  // a request: its time is taken there, not again in what it calls
+};
+
+void Server::Core::Handle(Endpoint from, const RequestHeader& request, Payload body,
+                          AnswerFn answer) {
+  const Nanos begins = loop_.Now();
+  handling_ = true;
+  if (absl::Status wrong = Check(from, request, body); !wrong.ok()) {
+    Refuse(wrong, std::move(answer));
+  } else if (static_cast<Method>(request.method) == Method::kPull) {
+    Pull(from.rank, request, std::move(answer));
+  } else if (absl::Status counted = Count(from.rank, request, body); !counted.ok()) {
+    Refuse(counted, std::move(answer));
+  } else {
+    answer(ReplyHeader{.clock = shard_.gate().slowest_step(), .version = shard_.version()}, {},
+           IgnoreSent);
+  }
+  handling_ = false;
+  report_.busy += loop_.Now() - begins;
+}
+
+absl::Status Server::Core::Check(Endpoint from, const RequestHeader& request, Payload body) const {
+  if (from.role != Role::kWorker || from.rank < 0 || from.rank >= worker_count_) {
+    return InvalidArgument("a request of %s; there are %d workers", NameOf(from), worker_count_);
+  }
+  const KeyRange part{request.begin, request.end};
+  const KeyRange range = shard_.options().range;
+  if (!range.Contains(part)) {  // before any arithmetic on it
+    return InvalidArgument("elements %s are not all in %s", NameOf(part), NameOf(range));
+  }
+  switch (static_cast<Method>(request.method)) {
+    case Method::kPush:
+      return body.size == part.size() * kFloatSize
+                 ? absl::OkStatus()
+                 : InvalidArgument("a push of %s in %d bytes", NameOf(part), body.size);
+    case Method::kPull:
+    case Method::kLeave:
+      return body.size == 0
+                 ? absl::OkStatus()
+                 : InvalidArgument("method %d with a body of %d bytes", request.method, body.size);
+  }
+  return InvalidArgument("method %d; 1 pushes, 2 pulls, 3 leaves", request.method);
+}
+
+// What is counted once, however often it comes: pushes, the step's end, a farewell.
+absl::Status Server::Core::Count(Rank worker, const RequestHeader& request, Payload body) {
+  absl::Status counted = static_cast<Method>(request.method) == Method::kLeave
+                             ? shard_.Leave(worker)
+                             : Push(worker, request, body);
+  if (!absl::IsAlreadyExists(counted)) {
+    return counted;
+  }
+  ++report_.duplicates;
+  return absl::OkStatus();
+}
+
+// Errors: AlreadyExists, nothing of it was new.
+absl::Status Server::Core::Push(Rank worker, const RequestHeader& request, Payload body) {
+  const KeyRange part{request.begin, request.end};
+  // The shard copies from the view and never writes to it.
+  const compute::TensorView gradients{.data = const_cast<std::byte*>(body.data),
+                                      .dtype = compute::DType::kFloat32,
+                                      .shape = {part.size(), 1, 1, 1}};
+  absl::Status pushed = shard_.Push(worker, request.step, part, gradients);
+  if (pushed.ok()) {
+    ++report_.pushes;
+    report_.bytes_pushed += body.size;
+  }
+  if (request.ends_step && (pushed.ok() || absl::IsAlreadyExists(pushed))) {
+    return shard_.FinishStep(worker, request.step, {request.weight, request.overflow});
+  }
+  return pushed;
+}
+
+void Server::Core::Pull(Rank worker, const RequestHeader& request, AnswerFn answer) {
+  shard_.Pull(worker, request.step, {request.begin, request.end},
+              [weak = weak_from_this(), worker, step = request.step,
+               answer = std::move(answer)](const absl::StatusOr<PullReply>& reply) mutable {
+                const std::shared_ptr<Core> self = weak.lock();
+                if (self == nullptr) {
+                  return;
+                }
+                const Nanos begins = self->loop_.Now();
+                if (reply.ok()) {
+                  self->Pulled(worker, step, *reply, std::move(answer));
+                } else {
+                  self->Refuse(reply.status(), std::move(answer));
+                }
+                if (!self->handling_) {
+                  self->report_.busy += self->loop_.Now() - begins;
+                }
+              });
+}
+
+void Server::Core::Pulled(Rank worker, Step step, const PullReply& reply, AnswerFn answer) {
+  const std::int64_t staleness = std::max<std::int64_t>(0, step - 1 - reply.clock);
+  ++report_.staleness[static_cast<std::size_t>(worker)][staleness];
+  ++report_.pulls;
+  const Bytes size = reply.parameters.byte_count();
+  report_.bytes_pulled += size;
+  // Copied, because the next update may begin before the last byte is sent.
+  transport::Buffer copy = replies_.Take(size);
+  if (size > 0) {
+    std::memcpy(copy.data(), reply.parameters.data, static_cast<std::size_t>(size));
+  }
+  const Payload body{copy.data(), size};
+  answer(ReplyHeader{.clock = reply.clock, .version = reply.version, .skipped = reply.skipped},
+         body, [weak = weak_from_this(), copy = std::move(copy)](const absl::Status&) mutable {
+           if (const std::shared_ptr<Core> self = weak.lock()) {
+             self->replies_.Give(std::move(copy));
+           }
+         });
+}
+
+void Server::Core::Refuse(const absl::Status& why, AnswerFn answer) {
+  ++report_.refused;
+  answer(why, {}, IgnoreSent);
+}
+
+ServerReport Server::Core::Report() const {
+  ServerReport report = report_;
+  const ShardCounters counters = shard_.counters();
+  report.parked_pulls = counters.parked_pulls;
+  report.updates = counters.updates;
+  report.skipped = counters.skipped;
+  report.busy += counters.busy;
+  return report;
+}
+
+Server::Server(EventLoop& loop, transport::Responder& responder, Shard& shard, int worker_count)
+    : core_(std::make_shared<Core>(loop, shard, worker_count)) {
+  RANKLAB_CHECK(worker_count == shard.options().worker_count);
+  responder.Serve([weak = std::weak_ptr<Core>(core_)](Endpoint from, const RequestHeader& request,
+                                                      Payload body, AnswerFn answer) {
+    if (const std::shared_ptr<Core> core = weak.lock()) {
+      core->Handle(from, request, body, std::move(answer));
+    } else {
+      answer(Unavailable("the parameter server has stopped"), {}, IgnoreSent);
+    }
+  });
+}
+
+Server::~Server() = default;
+
+ServerReport Server::Report() const { return core_->Report(); }
+
+}  // namespace ranklab::ps

@@ -1,0 +1,351 @@
+#include "ps/shard.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "core/check.h"
+#include "core/status.h"
+
+namespace ranklab::ps {
+namespace {
+
+void AddInto(const compute::TensorView& target, const compute::TensorView& source) {
+  auto* into = reinterpret_cast<float*>(target.data);
+  const auto* from = reinterpret_cast<const float*>(source.data);
+  const std::int64_t count = target.element_count();
+  for (std::int64_t i = 0; i < count; ++i) {
+    into[i] += from[i];
+  }
+}
+
+absl::Status CheckOptions(const ShardOptions& options, const compute::TensorView& parameters) {
+  if (options.worker_count < 1 || options.bound.steps < 0 || options.block_elements < 1) {
+    return InvalidArgument("a shard for %d workers, a staleness of %d steps, blocks of %d elements",
+                           options.worker_count, options.bound.steps, options.block_elements);
+  }
+  if (options.range.begin < 0 || options.range.end < options.range.begin) {
+    return InvalidArgument("a shard of the elements %s", NameOf(options.range));
+  }
+  if (parameters.dtype != compute::DType::kFloat32 || parameters.device == nullptr ||
+      parameters.element_count() != options.range.size()) {
+    return InvalidArgument("a shard of %d elements wants as many float32 of a device, not %d",
+                           options.range.size(), parameters.element_count());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Shard>> Shard::Make(EventLoop& loop, const ShardOptions& options,
+                                                   const OptimizerFactory& make_optimizer,
+                                                   const compute::TensorView& parameters) {
+  RETURN_IF_ERROR(CheckOptions(options, parameters));
+  std::unique_ptr<Shard> shard(new Shard(loop, options, parameters));
+  RETURN_IF_ERROR(shard->Prepare(make_optimizer));
+  return shard;
+}
+
+Shard::Shard(EventLoop& loop, const ShardOptions& options, const compute::TensorView& parameters)
+    : options_(options),
+      parameters_(parameters),
+      gate_(options.worker_count, options.bound),
+      round_(options.worker_count, options.order),
+      turns_(static_cast<std::size_t>(options.worker_count)),
+      queue_(loop) {}
+
+absl::Status Shard::Prepare(const OptimizerFactory& make_optimizer) {
+  const std::int64_t elements = options_.range.size();
+  const std::int64_t blocks = (elements + options_.block_elements - 1) / options_.block_elements;
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    ASSIGN_OR_RETURN(std::unique_ptr<compute::Optimizer> optimizer, make_optimizer());
+    optimizers_.push_back(std::move(optimizer));
+  }
+  for (Turn& turn : turns_) {
+    ASSIGN_OR_RETURN(turn.gradients, parameters_.device->Allocate(
+                                         elements * compute::SizeOf(compute::DType::kFloat32),
+                                         compute::MemoryKind::kGradients));
+  }
+  return absl::OkStatus();
+}
+
+KeyRange Shard::BlockAt(std::int64_t block) const {
+  const std::int64_t begin = block * options_.block_elements;
+  return {begin, std::min(begin + options_.block_elements, options_.range.size())};
+}
+
+compute::TensorView Shard::GradientsOf(Rank worker, KeyRange block) {
+  return compute::ViewOf(*TurnOf(worker).gradients, compute::DType::kFloat32,
+                         {block.size(), 1, 1, 1}, block.begin);
+}
+
+absl::Status Shard::CheckWorker(Rank worker) const {
+  RETURN_IF_ERROR(broken_);
+  if (worker < 0 || worker >= options_.worker_count) {
+    return InvalidArgument("worker %d of %d", worker, options_.worker_count);
+  }
+  return absl::OkStatus();
+}
+
+// May the worker push to `step`, or end it?
+absl::Status Shard::CheckTurn(Rank worker, Step step) const {
+  RETURN_IF_ERROR(CheckWorker(worker));
+  const Step ended = turns_[static_cast<std::size_t>(worker)].ended;
+  if (step < 1 || step > ended + 1) {
+    return InvalidArgument("step %d of worker %d, which has ended step %d", step, worker, ended);
+  }
+  if (step <= ended) {
+    return AlreadyExists("worker %d has ended step %d", worker, step);
+  }
+  if (!gate_.live(worker)) {
+    return FailedPrecondition("worker %d has left or was removed", worker);
+  }
+  if (gate_.clock(worker) < ended) {
+    return FailedPrecondition("step %d of worker %d before its step %d is applied; pull first",
+                              step, worker, ended);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Shard::Push(Rank worker, Step step, KeyRange part,
+                         const compute::TensorView& gradients) {
+  if (!options_.range.Contains(part)) {
+    return InvalidArgument("elements %s are not all in %s", NameOf(part), NameOf(options_.range));
+  }
+  if (gradients.dtype != compute::DType::kFloat32 || gradients.element_count() != part.size() ||
+      (gradients.data == nullptr && !part.empty())) {
+    return InvalidArgument("%d bytes of gradients for the %d float32 of %s", gradients.byte_count(),
+                           part.size(), NameOf(part));
+  }
+  RETURN_IF_ERROR(CheckTurn(worker, step));
+  if (part.empty()) {
+    return absl::OkStatus();
+  }
+  Turn& turn = TurnOf(worker);
+  switch (turn.parts.Find(part)) {
+    case Coverage::Found::kAll:
+      return AlreadyExists("elements %s of step %d of worker %d were counted", NameOf(part), step,
+                           worker);
+    case Coverage::Found::kSome:
+      return InvalidArgument("some of elements %s of step %d of worker %d were counted",
+                             NameOf(part), step, worker);
+    case Coverage::Found::kNone:
+      break;
+  }
+  turn.parts.Add(part);
+  const KeyRange place{part.begin - options_.range.begin, part.end - options_.range.begin};
+  std::memcpy(GradientsOf(worker, place).data, gradients.data,
+              static_cast<std::size_t>(gradients.byte_count()));
+  return absl::OkStatus();
+}
+
+absl::Status Shard::FinishStep(Rank worker, Step step, const StepEnd& end) {
+  // As a float32, because its inverse becomes one.
+  const auto weight = static_cast<float>(end.weight);
+  if (!(end.weight == 0.0 || (std::isnormal(weight) && weight > 0.0F))) {
+    return InvalidArgument("a weight of %g in step %d of worker %d", end.weight, step, worker);
+  }
+  RETURN_IF_ERROR(CheckTurn(worker, step));
+  Turn& turn = TurnOf(worker);
+  if (turn.parts.Find(options_.range) != Coverage::Found::kAll) {
+    return FailedPrecondition("parts of step %d of worker %d are missing", step, worker);
+  }
+  turn.parts.Clear();
+  turn.ended = step;
+  if (synchronous()) {
+    round_.End(worker, end);
+    AdvanceRound();
+  } else {
+    Update(worker, end, {worker}, step);
+  }
+  return absl::OkStatus();
+}
+
+void Shard::AdvanceRound() {
+  if (round_.closed()) {
+    return;
+  }
+  while (const std::optional<Rank> worker = round_.NextToFold()) {
+    if (sum_in_ < 0) {
+      sum_in_ = *worker;  // the others are added to the first one's buffer
+    } else {
+      Fold(sum_in_, *worker);
+    }
+  }
+  if (round_.complete()) {
+    CloseRound();
+  }
+}
+
+void Shard::CloseRound() {
+  round_.Close();
+  std::vector<Rank> finished;
+  for (Rank worker = 0; worker < options_.worker_count; ++worker) {
+    if (TurnOf(worker).ended > gate_.clock(worker) && !gate_.removed(worker)) {
+      finished.push_back(worker);
+    }
+  }
+  Update(sum_in_, {round_.weight(), round_.overflow()}, std::move(finished), TurnOf(sum_in_).ended);
+}
+
+void Shard::Fold(Rank target, Rank source) {
+  queue_.Enqueue(
+      block_count(),
+      [this, target, source](std::int64_t block) {
+        AddInto(GradientsOf(target, BlockAt(block)), GradientsOf(source, BlockAt(block)));
+        return absl::OkStatus();
+      },
+      [this](const absl::Status&) { AnswerReadyPulls(); });  // those that came in mid-job
+}
+
+void Shard::Update(Rank source, const StepEnd& end, std::vector<Rank> finished, Step step) {
+  const bool skip = end.overflow || end.weight == 0.0;
+  const double scale = skip ? 0.0 : 1.0 / end.weight;
+  queue_.Enqueue(
+      skip ? 0 : block_count(),
+      [this, source, scale](std::int64_t block) {
+        const KeyRange place = BlockAt(block);
+        return optimizers_[static_cast<std::size_t>(block)]->Apply(
+            compute::Slice(parameters_, place.begin, place.end), GradientsOf(source, place), scale);
+      },
+      [this, finished = std::move(finished), step, skip](const absl::Status& status) {
+        if (status.ok()) {
+          Updated(finished, step, skip);
+        } else {
+          Break(Annotate(status, absl::StrFormat("update of step %d", step)));
+        }
+      });
+}
+
+void Shard::Updated(const std::vector<Rank>& finished, Step step, bool skip) {
+  (skip ? counters_.skipped : counters_.updates) += 1;
+  version_ += skip ? 0 : 1;
+  for (const Rank worker : finished) {
+    TurnOf(worker).skipped = skip;
+    if (!gate_.removed(worker)) {
+      gate_.Finish(worker, step);
+    }
+  }
+  if (synchronous()) {
+    round_.Open();
+    sum_in_ = -1;
+  }
+  AnswerReadyPulls();
+}
+
+void Shard::Break(const absl::Status& why) {
+  broken_ = why;
+  for (ParkedPull& pull : std::exchange(parked_, {})) {
+    pull.pulled(why);
+  }
+}
+
+absl::Status Shard::CheckPull(Rank worker, Step step, KeyRange part) const {
+  RETURN_IF_ERROR(CheckWorker(worker));
+  if (!options_.range.Contains(part)) {
+    return InvalidArgument("elements %s are not all in %s", NameOf(part), NameOf(options_.range));
+  }
+  const Step ended = turns_[static_cast<std::size_t>(worker)].ended;
+  if (step < 1 || step > ended + 2) {
+    return InvalidArgument("a pull for step %d of worker %d, which has ended step %d", step, worker,
+                           ended);
+  }
+  if (gate_.removed(worker)) {
+    return Aborted("worker %d was removed", worker);
+  }
+  return absl::OkStatus();
+}
+
+void Shard::Pull(Rank worker, Step step, KeyRange part, PulledFn pulled) {
+  if (absl::Status wrong = CheckPull(worker, step, part); !wrong.ok()) {
+    pulled(std::move(wrong));
+    return;
+  }
+  ParkedPull pull{worker, step, part, queue_.jobs_queued(), std::move(pulled)};
+  if (Ready(pull)) {
+    Answer(std::move(pull));
+  } else {
+    ++counters_.parked_pulls;
+    parked_.push_back(std::move(pull));
+  }
+}
+
+bool Shard::Ready(const ParkedPull& pull) const {
+  return !queue_.mid_job() && queue_.jobs_done() >= pull.jobs_before &&
+         gate_.MayPull(pull.worker, pull.step);
+}
+
+void Shard::Answer(ParkedPull pull) {
+  const KeyRange place{pull.part.begin - options_.range.begin,
+                       pull.part.end - options_.range.begin};
+  pull.pulled(PullReply{.parameters = compute::Slice(parameters_, place.begin, place.end),
+                        .clock = gate_.slowest_step(),
+                        .version = version_,
+                        .skipped = TurnOf(pull.worker).skipped});
+}
+
+void Shard::AnswerReadyPulls() {
+  const auto waiting = std::stable_partition(
+      parked_.begin(), parked_.end(), [this](const ParkedPull& pull) { return Ready(pull); });
+  // Taken out first: a reader may push and pull in its callback.
+  std::vector<ParkedPull> ready(std::make_move_iterator(parked_.begin()),
+                                std::make_move_iterator(waiting));
+  parked_.erase(parked_.begin(), waiting);
+  for (ParkedPull& pull : ready) {
+    Answer(std::move(pull));
+  }
+}
+
+absl::Status Shard::Leave(Rank worker) {
+  RETURN_IF_ERROR(CheckWorker(worker));
+  if (gate_.removed(worker)) {
+    return FailedPrecondition("worker %d was removed", worker);
+  }
+  if (!gate_.live(worker)) {
+    return AlreadyExists("worker %d has left", worker);
+  }
+  if (!TurnOf(worker).parts.empty()) {
+    return FailedPrecondition("worker %d leaves in the middle of step %d", worker,
+                              TurnOf(worker).ended + 1);
+  }
+  gate_.Leave(worker);
+  StopWaitingFor(worker);
+  return absl::OkStatus();
+}
+
+void Shard::StopWaitingFor(Rank worker) {
+  round_.Remove(worker);
+  if (synchronous()) {
+    AdvanceRound();
+  }
+  AnswerReadyPulls();
+}
+
+void Shard::Remove(Rank worker) {
+  RANKLAB_CHECK(worker >= 0 && worker < options_.worker_count, "worker %d of %d", worker,
+                options_.worker_count);
+  if (gate_.removed(worker)) {
+    return;
+  }
+  gate_.Remove(worker);
+  TurnOf(worker).parts.Clear();
+  const auto theirs =
+      std::stable_partition(parked_.begin(), parked_.end(),
+                            [worker](const ParkedPull& pull) { return pull.worker != worker; });
+  std::vector<ParkedPull> dropped(std::make_move_iterator(theirs),
+                                  std::make_move_iterator(parked_.end()));
+  parked_.erase(theirs, parked_.end());
+  for (ParkedPull& pull : dropped) {
+    pull.pulled(Aborted("worker %d was removed", worker));
+  }
+  StopWaitingFor(worker);
+}
+
+ShardCounters Shard::counters() const {
+  ShardCounters counters = counters_;
+  counters.busy = queue_.busy();
+  return counters;
+}
+
+}  // namespace ranklab::ps
