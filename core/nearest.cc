@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/check.h"
+
 namespace ranklab {
 namespace {
 
@@ -58,6 +60,15 @@ std::string DidYouMean(std::string_view word, std::span<const std::string_view> 
     return "";
   }
   return "; did you mean \"" + std::string(nearest) + "\"?";
+}
+
+std::string OneOf(std::span<const std::string_view> words) {
+  RANKLAB_CHECK(!words.empty());
+  std::string text = "one of ";
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    text += (i == 0 ? "" : ", ") + std::string(words[i]);
+  }
+  return text;
 }
 
 }  // namespace ranklab

@@ -16,4 +16,7 @@ std::string_view Nearest(std::string_view word, std::span<const std::string_view
 // `; did you mean "ring"?`, or nothing when no word is near: to be appended to a message.
 std::string DidYouMean(std::string_view word, std::span<const std::string_view> words);
 
+// "one of ring, tree": what would be right, in a message. Requires: at least one word.
+std::string OneOf(std::span<const std::string_view> words);
+
 }  // namespace ranklab

@@ -2,6 +2,7 @@
 // share.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -12,12 +13,12 @@
 namespace ranklab::fabric {
 
 struct DeviceModel {
-  std::string_view name;         // "a100"
-  std::string_view words;        // "A100 SXM 80 GB"
-  double fp32_flops = 0;         // achieved, per second: peak x efficiency
-  double bf16_flops = 0;
-  double memory_bandwidth = 0;   // bytes per second
-  std::string_view source;
+  std::string_view name{};      // "a100"
+  std::string_view words{};     // "A100 SXM 80 GB"
+  double fp32_flops = 0;        // achieved outside the tensor cores, per second: peak x efficiency
+  double bf16_flops = 0;        // achieved in the tensor cores, per second
+  double memory_bandwidth = 0;  // nominal, bytes per second
+  std::string_view source{};    // of every figure, and which are assumed
 };
 
 std::span<const DeviceModel> DeviceModels();  // v100, a100, h100
@@ -25,9 +26,12 @@ std::span<const DeviceModel> DeviceModels();  // v100, a100, h100
 // Errors: InvalidArgument, with the nearest name.
 absl::StatusOr<DeviceModel> FindDeviceModel(std::string_view name);
 
+enum class Precision : std::uint8_t { kFp32, kBf16 };
+
 struct Operation {
   double flops = 0;
   double bytes = 0;  // read and written
+  Precision precision = Precision::kFp32;
 };
 
 // max(FLOPs / achieved rate, bytes / memory bandwidth) + overhead. Source: Williams, Waterman and

@@ -44,5 +44,9 @@ TEST(DidYouMean, IsASentenceToAppend) {
   EXPECT_EQ(DidYouMean("butterfly", kAlgorithms), "");
 }
 
+TEST(OneOf, ListsWhatWouldBeRight) {
+  EXPECT_EQ(OneOf(kAlgorithms), "one of ring, tree, halving_doubling, hierarchical");
+}
+
 }  // namespace
 }  // namespace ranklab
