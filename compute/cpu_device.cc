@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string>
@@ -9,19 +10,6 @@
 #include "compute/operations.h"
 #include "core/check.h"
 #include "core/status.h"
-
-namespace {
-
-// Workers share cores, and a libgomp thread that spins for its next task takes one from a
-// neighbour. libgomp reads its settings while it is loaded; only .preinit_array runs before that.
-void MakeIdleThreadsSleep(int /*argc*/, char** /*argv*/, char** /*environment*/) {
-  setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
-  setenv("GOMP_SPINCOUNT", "0", /*overwrite=*/0);
-}
-__attribute__((section(".preinit_array"),
-               used)) void (*const before_libraries)(int, char**, char**) = MakeIdleThreadsSleep;
-
-}  // namespace
 
 namespace ranklab::compute {
 

@@ -2,13 +2,14 @@
 // builds.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <vector>
 
 #include <dnnl.h>
 #include <omp.h>
 
 #include "compute/device.h"
 #include "compute/operations.h"
+#include "compute/thread_team.h"
 #include "core/check.h"
 #include "core/status.h"
 
@@ -39,11 +40,49 @@ RowLoss CrossEntropyOfRow(std::span<const float> logits, std::int32_t label,
   return {.loss = std::log(sum) - shifted, .correct = largest - logits.begin() == label};
 }
 
+// Multiply-adds below which waking a thread takes longer than they do: about 20 us.
+constexpr std::int64_t kLeastWorkOfThread = 1 << 20;
+
+// One of `parts` slices of c, along its longer side.
+dnnl_status_t MultiplyPart(const MatMulShape& shape, const TensorView& a, const TensorView& b,
+                           float beta, const TensorView& c, int part, int parts) {
+  // oneDNN asks its OpenMP runtime, which keeps this number for each thread. With 1 it makes no
+  // threads of its own; those would spin when idle.
+  omp_set_num_threads(1);
+  const bool by_rows = shape.m >= shape.n;
+  const std::int64_t length = by_rows ? shape.m : shape.n;
+  const std::int64_t first = length * part / parts;
+  const std::int64_t count = length * (part + 1) / parts - first;
+  if (count == 0) {
+    return dnnl_success;
+  }
+  const float* left = HostValues<float>(a).data();
+  const float* right = HostValues<float>(b).data();
+  float* out = HostValues<float>(c).data();
+  if (by_rows) {
+    left += first * (shape.transpose_a ? 1 : a.shape[1]);
+    out += first * c.shape[1];
+  } else {
+    right += first * (shape.transpose_b ? b.shape[1] : 1);
+    out += first;
+  }
+  // As fast as a cached matmul primitive (both are gemm:jit here), without one to keep.
+  return dnnl_sgemm(shape.transpose_a ? 'T' : 'N', shape.transpose_b ? 'T' : 'N',
+                    by_rows ? count : shape.m, by_rows ? shape.n : count, shape.k, 1.0F, left,
+                    a.shape[1], right, b.shape[1], beta, out, c.shape[1]);
+}
+
+absl::Status StatusOf(dnnl_status_t result, const MatMulShape& shape) {
+  if (result != dnnl_success) {
+    return Internal("oneDNN's sgemm of (%d, %d) x (%d, %d) failed with status %d", shape.m, shape.k,
+                    shape.k, shape.n, static_cast<int>(result));
+  }
+  return absl::OkStatus();
+}
+
 class CpuOperations final : public Operations {
  public:
-  explicit CpuOperations(int threads) : threads_(threads) {
-    RANKLAB_CHECK(threads >= 1, "threads %d", threads);
-  }
+  explicit CpuOperations(int threads) : team_(threads) {}
 
   absl::Status MatMul(const MatMulShape& shape, const TensorView& a, const TensorView& b,
                       float beta, const TensorView& c) override {
@@ -51,14 +90,15 @@ class CpuOperations final : public Operations {
       return absl::OkStatus();
     }
     RANKLAB_CHECK(shape.k > 0, "a product over nothing");
-    omp_set_num_threads(threads_);  // belongs to the calling thread, so it is set at each call
-    const dnnl_status_t status = dnnl_sgemm(
-        shape.transpose_a ? 'T' : 'N', shape.transpose_b ? 'T' : 'N', shape.m, shape.n, shape.k,
-        1.0F, HostValues<float>(a).data(), a.shape[1], HostValues<float>(b).data(), b.shape[1],
-        beta, HostValues<float>(c).data(), c.shape[1]);
-    if (status != dnnl_success) {
-      return Internal("oneDNN's sgemm of (%d, %d) x (%d, %d) failed with status %d", shape.m,
-                      shape.k, shape.k, shape.n, static_cast<int>(status));
+    const std::int64_t work = shape.m * shape.k * shape.n;
+    if (team_.size() == 1 || work < team_.size() * kLeastWorkOfThread) {
+      return StatusOf(MultiplyPart(shape, a, b, beta, c, 0, 1), shape);
+    }
+    std::vector<dnnl_status_t> results(team_.size(), dnnl_success);
+    team_.Run(
+        [&](int part) { results[part] = MultiplyPart(shape, a, b, beta, c, part, team_.size()); });
+    for (const dnnl_status_t result : results) {
+      RETURN_IF_ERROR(StatusOf(result, shape));
     }
     return absl::OkStatus();
   }
@@ -165,7 +205,7 @@ class CpuOperations final : public Operations {
   }
 
  private:
-  int threads_;
+  ThreadTeam team_;
 };
 
 }  // namespace

@@ -25,10 +25,7 @@ struct CpuOptions {
 };
 
 // Memory counted by kind, 64-byte aligned; matrix products through oneDNN. Allocate and release
-// from any thread; operations from one.
-//
-// A program that links this starts with OMP_WAIT_POLICY=passive and GOMP_SPINCOUNT=0 unless its
-// environment says otherwise: libgomp reads them before main, so no call could set them in time.
+// from any thread; operations from one at a time.
 class CpuDevice final : public Device {
  public:
   explicit CpuDevice(const CpuOptions& options);

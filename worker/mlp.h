@@ -29,6 +29,7 @@ class Mlp final : public Model {
                                                    std::int64_t max_samples);
 
   int layer_count() const override { return static_cast<int>(widths_.size()) - 1; }
+  std::int64_t max_samples() const override { return max_samples_; }
   std::int64_t parameter_count() const override { return begins_.back(); }
   std::int64_t ParameterBegin(int layer) const override { return begins_.at(layer); }
   compute::TensorView parameters() override;

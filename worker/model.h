@@ -40,6 +40,7 @@ class Model {
   virtual ~Model() = default;
 
   virtual int layer_count() const = 0;
+  virtual std::int64_t max_samples() const = 0;  // of one batch
   virtual std::int64_t parameter_count() const = 0;
   virtual std::int64_t ParameterBegin(int layer) const = 0;  // also of layer_count(): the end
 
