@@ -19,8 +19,8 @@ class Service;
 namespace ranklab::coordinator {
 
 // What the conductor needs to know of a cell before it runs it: how long a step takes on the
-// modelled cluster, and the loopback bytes it moves. Given by the program, because the model's costs
-// live above this folder (worker/predict.h).
+// modelled cluster, and the loopback bytes it moves. Given by the program, because the model's
+// costs live above this folder (worker/predict.h).
 struct CellForecast {
   double modelled_step_seconds = 0;     // 0: native
   double modelled_compute_seconds = 0;  // of one worker's step

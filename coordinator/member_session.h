@@ -17,9 +17,9 @@
 namespace ranklab::coordinator {
 
 struct SessionOptions {
-  std::string coordinator;     // "host:port"
+  std::string coordinator;  // "host:port"
   v1::JoinRequest join;
-  Nanos join_timeout{};        // until Joined has come; DeadlineExceeded names the address
+  Nanos join_timeout{};  // until Joined has come; DeadlineExceeded names the address
   Nanos heartbeat_every = std::chrono::milliseconds(200);
 };
 
@@ -31,8 +31,8 @@ struct SessionEvents {
   absl::AnyInvocable<void(const v1::BarrierRelease&)> released;
   absl::AnyInvocable<void(const v1::Injection&)> inject;
   absl::AnyInvocable<void(const v1::AbortGeneration&)> aborted;
-  // Once, last: dismissed with an exit code (Ok), or the coordinator was lost (Unavailable), refused
-  // us (AlreadyExists, FailedPrecondition), or could not be reached (DeadlineExceeded).
+  // Once, last: dismissed with an exit code (Ok), or the coordinator was lost (Unavailable),
+  // refused us (AlreadyExists, FailedPrecondition), or could not be reached (DeadlineExceeded).
   absl::AnyInvocable<void(absl::Status why, int exit_code)> ended;
 };
 

@@ -1,0 +1,36 @@
+#include "coordinator/barrier.h"
+
+#include "core/check.h"
+
+namespace ranklab::coordinator {
+
+Barrier::Barrier(int workers, Nanos deadline) : workers_(workers), deadline_(deadline) {
+  RANKLAB_CHECK(workers >= 1, "%d workers", workers);
+}
+
+std::vector<Endpoint> Barrier::Arrive(Endpoint who) {
+  RANKLAB_CHECK(who.role == Role::kServer || (who.rank >= 0 && who.rank < workers_),
+                "%s at a barrier of %d workers", NameOf(who), workers_);
+  if (!arrived_.insert(who).second) {
+    return {};
+  }
+  if (open()) {
+    return {who};  // only a server can come after the last worker
+  }
+  if (who.role == Role::kWorker) {
+    ++workers_arrived_;
+  }
+  return open() ? std::vector<Endpoint>(arrived_.begin(), arrived_.end()) : std::vector<Endpoint>{};
+}
+
+std::vector<Endpoint> Barrier::MissingWorkers() const {
+  std::vector<Endpoint> missing;
+  for (Rank rank = 0; rank < workers_; ++rank) {
+    if (const Endpoint worker{.role = Role::kWorker, .rank = rank}; !arrived_.contains(worker)) {
+      missing.push_back(worker);
+    }
+  }
+  return missing;
+}
+
+}  // namespace ranklab::coordinator

@@ -1,0 +1,35 @@
+// A named meeting of a generation's workers. A pure state machine: arrivals in, who goes on out.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "core/endpoint.h"
+#include "core/units.h"
+
+namespace ranklab::coordinator {
+
+// Opens once every worker has arrived, and stays open. Servers may arrive too: they wait for the
+// workers, the workers do not wait for them.
+class Barrier {
+ public:
+  // `deadline` is kept for the owner, which has the clock. Requires: workers >= 1.
+  Barrier(int workers, Nanos deadline);
+
+  // Who goes on because of this arrival: nobody before the last worker has come, then all who have
+  // arrived, then each late server by itself. A second arrival of the same one releases nobody.
+  // Requires: a worker's rank is below the number of workers.
+  std::vector<Endpoint> Arrive(Endpoint who);
+
+  bool open() const { return workers_arrived_ == workers_; }
+  Nanos deadline() const { return deadline_; }
+  std::vector<Endpoint> MissingWorkers() const;
+
+ private:
+  int workers_;
+  int workers_arrived_ = 0;
+  Nanos deadline_;
+  std::set<Endpoint> arrived_;
+};
+
+}  // namespace ranklab::coordinator

@@ -1,0 +1,333 @@
+#include "coordinator/control_plane.h"
+
+#include <random>
+#include <utility>
+#include <variant>
+
+#include "core/check.h"
+#include "core/log.h"
+#include "core/overloaded.h"
+#include "core/status.h"
+#include "experiment/lab_reader.h"
+
+namespace ranklab::coordinator {
+namespace {
+
+constexpr Nanos kTickEvery = std::chrono::milliseconds(50);
+constexpr Nanos kJoinWithin = std::chrono::seconds(10);
+constexpr Nanos kQuietWithin = std::chrono::seconds(1);
+constexpr const char* kConnectionClosed = "the session's connection closed";
+
+JoinRequest FromProto(const v1::JoinRequest& proto) {
+  JoinRequest request{.role = proto.role() == v1::ROLE_SERVER ? Role::kServer : Role::kWorker,
+                      .contact = {.host = proto.host(),
+                                  .grpc_port = proto.grpc_port(),
+                                  .tcp_port = proto.tcp_port()},
+                      .incarnation = proto.incarnation(),
+                      .wanted_rank = {},
+                      .build = proto.build()};
+  if (proto.has_wanted_rank()) {
+    request.wanted_rank = proto.wanted_rank();
+  }
+  return request;
+}
+
+v1::MemberStatus ToProto(const PoolMember& member, Nanos now) {
+  v1::MemberStatus proto;
+  proto.set_member(member.id);
+  proto.set_role(member.request.role == Role::kWorker ? v1::ROLE_WORKER : v1::ROLE_SERVER);
+  proto.set_rank(-1);
+  proto.set_host(member.request.contact.host);
+  proto.set_grpc_port(member.request.contact.grpc_port);
+  proto.set_step(member.heartbeat.step);
+  proto.set_phase(member.heartbeat.phase);
+  proto.set_loop_lag_ns(member.heartbeat.loop_lag.count());
+  proto.set_last_seen_ns((now - member.last_seen).count());
+  proto.set_clock_offset_ns(member.heartbeat.clock_offset.count());
+  proto.set_clock_residual_ns(member.heartbeat.clock_residual.count());
+  return proto;
+}
+
+v1::RunEvent VerdictEvent(int exit_code, const std::string& text) {
+  v1::RunEvent event;
+  event.mutable_verdict()->set_exit_code(exit_code);
+  event.mutable_verdict()->set_text(text);
+  return event;
+}
+
+}  // namespace
+
+ControlPlane::ControlPlane(EventLoop& loop, CoordinatorOptions options)
+    : loop_(loop),
+      options_(std::move(options)),
+      membership_({.build = options_.build, .suspect_after = options_.suspect_after}) {
+  ScheduleTick();
+}
+
+ControlPlane::~ControlPlane() { loop_.Cancel(tick_); }
+
+void ControlPlane::ScheduleTick() {
+  tick_ = loop_.RunAt(loop_.Now() + kTickEvery, [this] {
+    ScheduleTick();
+    Tick();
+  });
+}
+
+void ControlPlane::Tick() {
+  const Nanos now = loop_.Now();
+  AnnounceLosses();
+  for (auto& [stream, session] : sessions_) {
+    if (session.member == 0 && now >= session.join_until) {
+      CloseSession(*stream, session, DeadlineExceeded("no join request came within 10 s"));
+    }
+  }
+  if (conductor_ != nullptr) {
+    Carry(conductor_->Tick(now));
+  }
+  FinishOnceQuiet();
+}
+
+// ---- sessions -------------------------------------------------------------------------------
+
+void ControlPlane::Opened(MemberStream& stream) {
+  Session& session = sessions_[&stream];
+  session.join_until = loop_.Now() + kJoinWithin;
+  if (shut_down_ || finishing_) {
+    CloseSession(stream, session, Unavailable("the coordinator is ending"));
+  }
+}
+
+void ControlPlane::Received(MemberStream& stream, v1::MemberMessage message) {
+  const auto found = sessions_.find(&stream);
+  if (found == sessions_.end() || found->second.closing) {
+    return;
+  }
+  Session& session = found->second;
+  if (session.member == 0) {
+    if (message.has_join()) {
+      Join(stream, session, message.join());
+    } else {
+      CloseSession(stream, session, InvalidArgument("a session begins with a join request"));
+    }
+  } else if (message.has_heartbeat()) {
+    Beat(session.member, message.heartbeat());
+  } else if (message.has_join()) {
+    const MemberId member = session.member;
+    CloseSession(stream, session, InvalidArgument("member %d has joined already", member));
+    membership_.ReportLost(member, {.reporter = 0, .what = "it joined twice in one session"});
+    AnnounceLosses();
+  } else if (conductor_ != nullptr) {
+    Carry(conductor_->Handle(session.member, std::move(message), loop_.Now()));
+  }
+}
+
+void ControlPlane::Join(MemberStream& stream, Session& session, const v1::JoinRequest& request) {
+  const absl::StatusOr<MemberId> joined = membership_.Join(FromProto(request), loop_.Now());
+  if (!joined.ok()) {
+    Log(LogLevel::kWarning, "refused: %s", MessageOf(joined.status()));
+    CloseSession(stream, session, joined.status());
+    return;
+  }
+  session.member = *joined;
+  streams_[*joined] = &stream;
+  v1::CoordinatorMessage message;
+  message.mutable_joined()->set_member(*joined);
+  stream.Send(std::move(message));
+  const PoolMember& member = *membership_.Find(*joined);
+  Log(LogLevel::kInfo, "%s joined", NameOf(member));
+  if (conductor_ != nullptr) {
+    Carry(conductor_->Joined(member, loop_.Now()));
+  }
+}
+
+void ControlPlane::Beat(MemberId member, const v1::Heartbeat& heartbeat) {
+  membership_.Beat(member,
+                   {.generation = heartbeat.generation(),
+                    .step = heartbeat.step(),
+                    .phase = heartbeat.phase(),
+                    .loop_lag = Nanos(heartbeat.loop_lag_ns()),
+                    .clock_offset = Nanos(heartbeat.clock_offset_ns()),
+                    .clock_residual = Nanos(heartbeat.clock_residual_ns())},
+                   loop_.Now());
+}
+
+void ControlPlane::CloseSession(MemberStream& stream, Session& session, absl::Status status) {
+  session.closing = true;
+  session.join_until = Nanos::max();
+  streams_.erase(session.member);
+  stream.Close(std::move(status));
+}
+
+void ControlPlane::Ended(MemberStream& stream) {
+  const auto found = sessions_.find(&stream);
+  if (found == sessions_.end()) {
+    return;
+  }
+  const MemberId member = found->second.member;
+  streams_.erase(member);
+  sessions_.erase(found);
+  membership_.ReportLost(member, {.reporter = 0, .what = kConnectionClosed});
+  AnnounceLosses();
+  FinishOnceQuiet();
+}
+
+void ControlPlane::AnnounceLosses() {
+  for (const Loss& loss : membership_.Tick(loop_.Now())) {
+    Log(LogLevel::kInfo, "%s was lost: %s", NameOf(loss.member), loss.evidence.what);
+    if (MemberStream* stream = StreamOf(loss.member.id)) {
+      CloseSession(*stream, sessions_.at(stream), Unavailable("lost: %s", loss.evidence.what));
+    }
+    if (conductor_ != nullptr) {
+      Carry(conductor_->Lost(loss, loop_.Now()));
+    }
+  }
+}
+
+MemberStream* ControlPlane::StreamOf(MemberId member) const {
+  const auto found = streams_.find(member);
+  return found == streams_.end() ? nullptr : found->second;
+}
+
+// ---- the lab --------------------------------------------------------------------------------
+
+void ControlPlane::RunLab(const v1::RunLabRequest& request, ClientStream& client) {
+  ++open_clients_;
+  if (shut_down_ || finishing_) {
+    client.Close(Unavailable("the coordinator is ending"));
+    return;
+  }
+  if (conductor_ != nullptr) {
+    client.Close(ResourceExhausted("a lab is running: %s", conductor_->lab_name()));
+    return;
+  }
+  if (!request.build().empty() && request.build() != options_.build) {
+    client.Close(FailedPrecondition("the client is build \"%s\", the coordinator is build \"%s\"",
+                                    request.build(), options_.build));
+    return;
+  }
+  client_ = &client;
+  const bool dismiss_pool = request.dismiss_pool() || options_.once;
+  const std::vector<std::string> overrides(request.overrides().begin(), request.overrides().end());
+  absl::StatusOr<experiment::Lab> lab =
+      experiment::ReadLab(request.lab_text(), request.lab_name(), overrides);
+  if (!lab.ok()) {
+    const std::string text = MessageOf(lab.status());
+    client.Send(VerdictEvent(2, text));
+    End({.exit_code = 2, .text = text, .dismiss_pool = dismiss_pool});
+    return;
+  }
+  membership_.SetSuspectAfter(options_.suspect_after);
+  conductor_ = std::make_unique<Conductor>(
+      *std::move(lab),
+      ConductorOptions{
+          .join_timeout = Nanos(request.join_timeout_ns()),
+          .dismiss_pool = dismiss_pool,
+          .seed = (std::uint64_t{std::random_device()()} << 32) ^ std::random_device()()},
+      membership_, options_.forecast, loop_.Now());
+  Carry(conductor_->Tick(loop_.Now()));
+}
+
+void ControlPlane::Ended(ClientStream& client) {
+  --open_clients_;
+  if (client_ == &client) {
+    client_ = nullptr;
+    if (conductor_ != nullptr) {
+      Carry(conductor_->Cancel("cancelled by the client", loop_.Now()));
+    }
+  }
+  FinishOnceQuiet();
+}
+
+void ControlPlane::Carry(Actions actions) {
+  for (Action& action : actions) {
+    std::visit(Overloaded{[this](SendToMember& send) {
+                            if (MemberStream* stream = StreamOf(send.member)) {
+                              stream->Send(std::move(send.message));
+                            }
+                          },
+                          [this](TellClient& tell) {
+                            if (client_ != nullptr) {
+                              client_->Send(std::move(tell.event));
+                            }
+                          },
+                          [this](const EndLab& end) { End(end); }},
+               action);
+  }
+}
+
+void ControlPlane::End(const EndLab& end) {
+  last_verdict_ = end.text;
+  conductor_.reset();
+  membership_.SetSuspectAfter(options_.suspect_after);
+  if (client_ != nullptr) {
+    std::exchange(client_, nullptr)->Close(absl::OkStatus());
+  }
+  if (end.dismiss_pool) {
+    Dismiss(end.exit_code, end.text);
+  }
+  if (end.dismiss_pool || options_.once) {
+    finishing_ = end.exit_code;
+    finish_by_ = loop_.Now() + kQuietWithin;
+  }
+}
+
+void ControlPlane::Dismiss(int exit_code, const std::string& reason) {
+  for (auto& [stream, session] : sessions_) {
+    if (session.closing) {
+      continue;
+    }
+    if (session.member != 0) {
+      v1::CoordinatorMessage message;
+      message.mutable_dismiss()->set_exit_code(exit_code);
+      message.mutable_dismiss()->set_reason(reason);
+      stream->Send(std::move(message));
+      membership_.Leave(session.member);
+    }
+    CloseSession(*stream, session, absl::OkStatus());
+  }
+}
+
+void ControlPlane::FinishOnceQuiet() {
+  const bool quiet = sessions_.empty() && open_clients_ == 0;
+  if (finishing_ && (quiet || loop_.Now() >= finish_by_)) {
+    const int exit_code = *std::exchange(finishing_, std::nullopt);
+    shut_down_ = true;
+    if (options_.finished) {
+      options_.finished(exit_code);
+    }
+  }
+}
+
+absl::StatusOr<v1::InjectReply> ControlPlane::Inject(const v1::InjectRequest& request) {
+  if (conductor_ == nullptr) {
+    return FailedPrecondition("no lab is running");
+  }
+  Actions actions;
+  absl::StatusOr<v1::InjectReply> reply = conductor_->Inject(request, actions);
+  Carry(std::move(actions));
+  return reply;
+}
+
+v1::StatusReply ControlPlane::Status() const {
+  v1::StatusReply status;
+  status.set_build(options_.build);
+  status.set_verdict(last_verdict_);
+  for (const auto& [id, member] : membership_.pool()) {
+    *status.add_members() = ToProto(member, loop_.Now());
+  }
+  if (conductor_ != nullptr) {
+    conductor_->Describe(status);
+  }
+  return status;
+}
+
+void ControlPlane::Shutdown(int exit_code, const std::string& reason) {
+  if (conductor_ != nullptr) {
+    Carry(conductor_->Cancel("the coordinator was stopped: " + reason, loop_.Now()));
+  }
+  finishing_.reset();  // whoever shuts us down needs no telling
+  shut_down_ = true;
+  Dismiss(exit_code, reason);
+}
+
+}  // namespace ranklab::coordinator

@@ -1,0 +1,77 @@
+#include "coordinator/live_injection.h"
+
+#include <algorithm>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "core/overloaded.h"
+#include "core/status.h"
+#include "experiment/lab_reader.h"
+
+namespace ranklab::coordinator {
+namespace {
+
+constexpr std::chrono::seconds kWallMost(60);
+
+// The modelled duration that an effect names; 0: it names none.
+Nanos ModelledTime(const experiment::Injection& injection) {
+  return std::visit(Overloaded{[](const experiment::SlowPhase& slow) { return slow.extra; },
+                               [](const experiment::Pause& pause) { return pause.duration; },
+                               [](const experiment::ShapeLink& link) {
+                                 return std::max(link.spec.alpha, link.spec.jitter);
+                               },
+                               [](const auto&) { return Nanos(0); }},
+                    injection.effect);
+}
+
+std::vector<Rank> RanksOf(const experiment::Injection& injection) {
+  return std::visit(
+      Overloaded{[](const experiment::ShapeLink& link) {
+                   return std::vector<Rank>{link.from, link.to};
+                 },
+                 [](const experiment::Partition& partition) { return partition.side; },
+                 [](const experiment::Heal&) { return std::vector<Rank>{}; },
+                 [](const auto& effect) { return std::vector<Rank>{effect.rank}; }},
+      injection.effect);
+}
+
+}  // namespace
+
+std::string TextOf(Nanos duration) {
+  const auto count = static_cast<double>(duration.count());
+  if (count >= 1e9) {
+    return absl::StrFormat("%g s", count / 1e9);
+  }
+  return count >= 1e6 ? absl::StrFormat("%g ms", count / 1e6)
+                      : absl::StrFormat("%g us", count / 1e3);
+}
+
+absl::StatusOr<LiveInjection> PrepareInjection(const v1::InjectRequest& request, int workers,
+                                               double time_scale) {
+  const std::string text = request.reset() ? "{reset: true}" : request.text();
+  ASSIGN_OR_RETURN(const experiment::Injection injection, experiment::ReadInjection(text));
+  for (const Rank rank : RanksOf(injection)) {
+    if (rank < 0 || rank >= workers) {
+      return InvalidArgument("the running cell has no rank %d; it has %d worker%s, ranks from 0",
+                             rank, workers, workers == 1 ? "" : "s");
+    }
+  }
+  const Nanos modelled = ModelledTime(injection);
+  if (modelled == Nanos(0)) {
+    return LiveInjection{.text = text, .description = injection.text};
+  }
+  const double wall_nanos = static_cast<double>(modelled.count()) * time_scale;
+  const Nanos wall(static_cast<std::int64_t>(std::min(wall_nanos, 9e18)));
+  const std::string both =
+      time_scale == 1.0 ? TextOf(modelled)
+                        : absl::StrFormat("%s modelled = %s here", TextOf(modelled), TextOf(wall));
+  if (wall > kWallMost && !request.wall()) {
+    return InvalidArgument(
+        "%s, which is more than %s of wall time; give a shorter one, or --wall to allow it", both,
+        TextOf(kWallMost));
+  }
+  return LiveInjection{.text = text, .description = both};
+}
+
+}  // namespace ranklab::coordinator

@@ -1,0 +1,29 @@
+// An injection that somebody sends into the running cell. What describes the modelled cluster is in
+// modelled time, so a long wall time may hide in a few letters: both are said, and more than a
+// minute is refused unless asked for. Pure.
+#pragma once
+
+#include <string>
+
+#include <absl/status/statusor.h>
+
+#include "core/units.h"
+#include "protos/coordinator.pb.h"
+
+namespace ranklab::coordinator {
+
+struct LiveInjection {
+  std::string text;         // one entry of a scenario, for the members
+  std::string description;  // "500 ms modelled = 50 s here"
+};
+
+// `workers` and `time_scale` of the running cell.
+// Errors: InvalidArgument, not an entry of a scenario, a rank that the cell does not have, or more
+// than 60 s of wall time without request.wall().
+absl::StatusOr<LiveInjection> PrepareInjection(const v1::InjectRequest& request, int workers,
+                                               double time_scale);
+
+// "500 ms", "2.5 s", "10 us".
+std::string TextOf(Nanos duration);
+
+}  // namespace ranklab::coordinator
