@@ -52,7 +52,7 @@ struct ExchangeSpec {
 };
 
 struct MlpSpec {
-  std::vector<int> layers;  // widths, inputs first
+  std::vector<int> layers{};  // widths, inputs first
 };
 struct GptSpec {
   int layers = 0;
@@ -62,29 +62,29 @@ struct GptSpec {
 };
 
 struct DataSpec {
-  std::string kind = "digits";     // "digits", "idx", "synthetic"
-  std::string images, labels;      // idx: training files, relative to the lab file
+  std::string kind = "digits";  // "digits", "idx", "synthetic"
+  std::string images, labels;   // idx: training files, relative to the lab file
   std::string test_images, test_labels;
-  std::int64_t samples = 4096;     // synthetic: training samples; the test set is a quarter of it
-  int inputs = 64, classes = 10;   // synthetic
-  std::uint64_t split_seed = 1;    // names the split; does not change with the training seed
+  std::int64_t samples = 4096;    // synthetic: training samples; the test set is a quarter of it
+  int inputs = 64, classes = 10;  // synthetic
+  std::uint64_t split_seed = 1;   // names the split; does not change with the training seed
 };
 
 struct TrainSpec {
-  Step steps = 0;            // global batches, also in asynchronous runs
-  int warmup_steps = 2;      // not counted in times
-  int global_batch = 0;      // strong scaling, or
-  int batch_per_worker = 0;  // weak scaling; one of the two is set
-  int accumulate = 1;        // micro-batches a step
+  Step steps = 0;                 // global batches, also in asynchronous runs
+  int warmup_steps = 2;           // not counted in times
+  int global_batch = 0;           // strong scaling, or
+  int batch_per_worker = 0;       // weak scaling; one of the two is set
+  int accumulate = 1;             // micro-batches a step
   std::string optimizer = "sgd";  // "sgd", "momentum"
   double momentum = 0.9;
-  double learning_rate = 0.1;     // asynchronous runs divide it by the number of workers
+  double learning_rate = 0.1;  // asynchronous runs divide it by the number of workers
   std::string precision = "fp32";
 };
 
 struct ClusterSpec {
-  int workers = 1;  // 0: all in the pool
-  int servers = 1;  // only used by ps
+  int workers = 1;               // 0: all in the pool
+  int servers = 1;               // only used by ps
   std::string device = "auto";   // "auto", "cpu", "cuda"
   std::string on_loss = "stop";  // "stop"; "continue" is refused by name until it is built
   Nanos suspect_after = std::chrono::seconds(5);
@@ -92,21 +92,21 @@ struct ClusterSpec {
 
 // A claim the lab makes, such as "accuracy > 0.95"; a run that breaks it fails.
 struct Expectation {
-  std::string text;
+  std::string text{};
   int line = 0;
 };
 
 // One cell of a lab: nothing left to choose.
 struct LabSpec {
   std::uint64_t seed = 1;
-  std::variant<MlpSpec, GptSpec> model;
-  DataSpec data;
-  TrainSpec train;
-  ClusterSpec cluster;
-  ComputeSpec compute;
-  FabricSpec fabric;
-  ExchangeSpec exchange;
-  Scenario scenario;
+  std::variant<MlpSpec, GptSpec> model{};
+  DataSpec data{};
+  TrainSpec train{};
+  ClusterSpec cluster{};
+  ComputeSpec compute{};
+  FabricSpec fabric{};
+  ExchangeSpec exchange{};
+  Scenario scenario{};
 
   // Samples of one step on all workers together, and on rank `rank` (they differ by at most one).
   int GlobalBatch() const;
@@ -118,29 +118,30 @@ struct LabSpec {
 };
 
 struct Cell {
-  int part = 0;   // index into Lab::parts
-  int index = 0;  // within the part
-  bool baseline = false;  // added by the expansion: the row `none` that efficiency divides by
-  LabSpec spec;
-  std::vector<std::pair<std::string, std::string>> settings;  // swept path -> value, as written
+  int part = 0;             // index into Lab::parts
+  int index = 0;            // within the part
+  bool baseline = false;    // added by the expansion: the row `none` that efficiency divides by
+  int baseline_index = -1;  // in the part's cells: whom its efficiency divides by; -1: nobody
+  LabSpec spec{};
+  std::vector<std::pair<std::string, std::string>> settings{};  // swept path -> value, as written
 };
 
 struct Part {
-  std::string name;
+  std::string name{};
   int repeats = 1;
-  std::vector<Cell> cells;  // baselines last
-  std::vector<Expectation> expect;
+  std::vector<Cell> cells{};  // baselines last
+  std::vector<Expectation> expect{};
 };
 
 struct Lab {
-  std::string name;
-  std::string file;      // as given, for messages
-  std::string question;  // what a reader can answer afterwards
+  std::string name{};
+  std::string file{};         // as given, for messages
+  std::string question{};     // what a reader can answer afterwards
   double budget_seconds = 0;  // 0: none stated
-  std::string text;      // as read
-  std::string hash;      // of text and overrides, XXH3 128 in hex
-  std::vector<std::string> overrides;
-  std::vector<Part> parts;
+  std::string text{};         // as read
+  std::string hash{};         // of text and overrides, XXH3 128 in hex
+  std::vector<std::string> overrides{};
+  std::vector<Part> parts{};
 };
 
 }  // namespace ranklab::experiment

@@ -31,11 +31,11 @@ struct StepRecord {
 };
 
 struct WorkerRecord {
-  std::string param_hash;
+  std::string param_hash{};
   double final_loss = 0, accuracy = 0, passes = 0;
   std::int64_t samples = 0, steps = 0;
   std::int64_t messages = 0, could_not_keep_up = 0;
-  std::vector<std::int64_t> lateness_log2_us;
+  std::vector<std::int64_t> lateness_log2_us{};
   Nanos clock_offset{}, clock_residual{};
 };
 
@@ -43,18 +43,18 @@ struct ServerRecord {
   Bytes bytes_pushed = 0, bytes_pulled = 0;
   Nanos busy{};
   std::int64_t parked_pulls = 0, updates = 0;
-  std::vector<std::map<std::int64_t, std::int64_t>> staleness;  // [worker]
+  std::vector<std::map<std::int64_t, std::int64_t>> staleness{};  // [worker]
 };
 
 // One repeat of one cell.
 struct CellRun {
   int part = 0, cell = 0, repeat = 1;
   double time_scale = 1;
-  double predicted_seconds = 0;  // modelled units; 0 for native runs
-  std::vector<std::vector<StepRecord>> steps;  // [rank]
-  std::vector<WorkerRecord> workers;           // [rank]
-  std::vector<ServerRecord> servers;           // [rank]
-  int cores = 0;                               // of the machine, to find oversubscription
+  double predicted_seconds = 0;                  // modelled units; 0 for native runs
+  std::vector<std::vector<StepRecord>> steps{};  // [rank]
+  std::vector<WorkerRecord> workers{};           // [rank]
+  std::vector<ServerRecord> servers{};           // [rank]
+  int cores = 0;                                 // of the machine, to find oversubscription
 };
 
 // Of one quantity over the repeats of a cell. All times in modelled units (divided by time_scale).
@@ -72,13 +72,13 @@ struct RankBreakdown {
 };
 
 struct CellSummary {
-  std::string part;
-  int cell = 0;           // within the part
-  bool baseline = false;  // the row `none`
-  std::vector<std::pair<std::string, std::string>> settings;  // what the sweep chose
-  std::string exchange;   // "ring", "ps", "ps staleness 2", "ps async", "none"
-  std::string transport;
-  std::string fabric;     // preset
+  std::string part{};
+  int cell = 0;                                                 // within the part
+  bool baseline = false;                                        // the row `none`
+  std::vector<std::pair<std::string, std::string>> settings{};  // what the sweep chose
+  std::string exchange{};  // "ring", "ps", "ps staleness 2", "ps async", "none"
+  std::string transport{};
+  std::string fabric{};  // preset
   int workers = 0, servers = 0, threads = 1;
   std::uint64_t seed = 0;
   double time_scale = 1;
@@ -86,48 +86,48 @@ struct CellSummary {
   int repeats = 0;
   std::int64_t counted_steps = 0;  // a repeat, after warm-up
 
-  Spread samples_per_second;
-  Spread step_seconds;
-  Spread exposed_seconds;
-  double efficiency = 0;            // against the baseline; 0 when there is none
-  double predicted_seconds = 0;     // the whole step; 0 for native runs
-  double ratio = 0;                 // step / predicted
-  double initial_loss = 0;          // of the first step's global batch
-  double final_loss = 0;            // mean over the training split, mean over the repeats
-  double accuracy = 0;              // test split, likewise
-  std::vector<std::string> param_hashes;  // [rank] of the last repeat
+  Spread samples_per_second{};
+  Spread step_seconds{};
+  Spread exposed_seconds{};
+  double efficiency = 0;                    // against the baseline; 0 when there is none
+  double predicted_seconds = 0;             // the whole step; 0 for native runs
+  double ratio = 0;                         // step / predicted
+  double initial_loss = 0;                  // of the first step's global batch
+  double final_loss = 0;                    // mean over the training split, mean over the repeats
+  double accuracy = 0;                      // test split, likewise
+  std::vector<std::string> param_hashes{};  // [rank] of the last repeat
   bool hash_equal_across_ranks = false;
   bool hash_equal_across_repeats = false;
-  std::vector<RankBreakdown> breakdown;
-  std::vector<double> loss_curve;            // [global step - 1], first repeat
-  std::vector<double> loss_seconds;          // when each was reached, modelled seconds
-  std::map<std::int64_t, std::int64_t> staleness;  // observed -> reads
+  std::vector<RankBreakdown> breakdown{};
+  std::vector<double> loss_curve{};                  // [global step - 1], first repeat
+  std::vector<double> loss_seconds{};                // when each was reached, modelled seconds
+  std::map<std::int64_t, std::int64_t> staleness{};  // observed -> reads
   std::int64_t messages = 0, could_not_keep_up = 0;
-  std::vector<std::int64_t> lateness_log2_us;
-  Bytes bytes_sent_per_step = 0;             // body bytes, mean over ranks
-  std::vector<std::int64_t> samples_per_rank;
-  std::vector<double> passes_per_rank;
-  std::vector<std::string> findings;         // "CPU_OVERSUBSCRIBED: ..."
+  std::vector<std::int64_t> lateness_log2_us{};
+  Bytes bytes_sent_per_step = 0;  // body bytes, mean over ranks
+  std::vector<std::int64_t> samples_per_rank{};
+  std::vector<double> passes_per_rank{};
+  std::vector<std::string> findings{};  // "CPU_OVERSUBSCRIBED: ..."
 };
 
 struct ExpectationOutcome {
-  std::string part;
-  std::string text;
+  std::string part{};
+  std::string text{};
   bool held = false;
-  std::string found;  // "accuracy 0.972 (ring, 4 workers), ..."
+  std::string found{};  // "accuracy 0.972 (ring, 4 workers), ..."
 };
 
 struct RunSummary {
-  std::string lab;
-  std::string question;
-  std::string lab_text;
-  std::string lab_hash;
-  std::string build;
-  std::map<std::string, std::string> environment;  // cores, kernel, processor, versions, ...
-  std::vector<CellSummary> cells;
-  std::vector<ExpectationOutcome> expectations;
-  std::vector<std::string> sentences;  // what the report says in words
-  std::string verdict;
+  std::string lab{};
+  std::string question{};
+  std::string lab_text{};
+  std::string lab_hash{};
+  std::string build{};
+  std::map<std::string, std::string> environment{};  // cores, kernel, processor, versions, ...
+  std::vector<CellSummary> cells{};
+  std::vector<ExpectationOutcome> expectations{};
+  std::vector<std::string> sentences{};  // what the report says in words
+  std::string verdict{};
   int exit_code = 0;
   bool complete = false;
 };

@@ -17,15 +17,24 @@ namespace ranklab::experiment {
 
 enum class Phase : std::uint8_t { kInput, kForward, kBackward, kOptimizer, kExchange };
 
-// Network: between two endpoints, one direction. Message-level effects act in the shaped transport,
-// byte-level ones (slicer, reset, corrupt) in a relay on the link.
+// Network: a link of its own between two workers, on top of their ports: its alpha and jitter add
+// to the fabric's, its bandwidth (infinite where the entry gives none) caps it, all in modelled
+// time. Message-level effects act in the shaped transport, byte-level ones (slicer, reset, corrupt)
+// in a relay on the link.
 struct ShapeLink {
-  int from = 0;
-  int to = 0;
-  fabric::LinkSpec spec;
+  Rank from = 0;
+  Rank to = 0;
+  bool both_directions = false;  // "1-2"; false is "1->2": only messages of `from`
+  fabric::LinkSpec spec{};
+
+  // Whose link from `rank` it shapes, -1 for none: `to` for `from`, and the reverse where both
+  // directions are meant.
+  Rank PeerOf(Rank rank) const {
+    return rank == from ? to : both_directions && rank == to ? from : -1;
+  }
 };
 struct Partition {
-  std::vector<Rank> side;  // cut off from every rank not listed
+  std::vector<Rank> side{};  // cut off from every rank not listed
 };
 
 // Compute.
@@ -65,16 +74,16 @@ struct Heal {};  // back to clean
 struct Injection {
   Step at_step = 0;     // of the rank it hits (of the sender, for a link)
   Step until_step = 0;  // the last step it holds for; 0: to the end
-  std::string text;     // as asked, for the log
+  std::string text{};   // as asked, for the log
   std::variant<ShapeLink, Partition, SlowPhase, Pause, Kill, SkipCollective, WrongDType, PlantNaN,
                OutOfMemory, Heal>
-      effect;
+      effect{};
 };
 
 struct Scenario {
-  std::string name;
+  std::string name{};
   std::uint64_t seed = 0;
-  std::vector<Injection> injections;  // by at_step, ascending
+  std::vector<Injection> injections{};  // by at_step, ascending
 };
 
 // A live cluster or a simulation, as the scenario sees it.

@@ -1,0 +1,199 @@
+// Expectations against the cells of a run.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "core/check.h"
+#include "core/status.h"
+#include "experiment/expectation.h"
+#include "experiment/metrics.h"
+#include "experiment/quantity.h"
+
+namespace ranklab::experiment {
+namespace {
+
+using Claim = ParsedExpectation::Claim;
+using Comparison = ParsedExpectation::Comparison;
+
+// One thing that the claim is about: a cell, or the mean of several.
+struct Finding {
+  std::string label{};
+  std::optional<double> value{};  // of a metric
+  bool held = false;
+  std::string text{};
+};
+
+bool SameValue(const std::string& a, const std::string& b) {
+  const auto left = ParseNumber(a);
+  const auto right = ParseNumber(b);
+  return left && right ? *left == *right : a == b;
+}
+
+bool Picks(const ParsedExpectation& expectation, const CellSummary& cell) {
+  return std::all_of(expectation.where.begin(), expectation.where.end(),
+                     [&](const ParsedExpectation::Condition& condition) {
+                       const auto setting = SettingOf(cell, condition.path);
+                       return (setting && SameValue(*setting, condition.value)) == condition.equal;
+                     });
+}
+
+bool Holds(Comparison comparison, double value, double bound) {
+  switch (comparison) {
+    case Comparison::kAbove:
+      return value > bound;
+    case Comparison::kAtLeast:
+      return value >= bound;
+    case Comparison::kBelow:
+      return value < bound;
+    case Comparison::kAtMost:
+      return value <= bound;
+    case Comparison::kEqual:
+      return value == bound;
+  }
+  RANKLAB_CHECK(false, "comparison %d", static_cast<int>(comparison));
+  return false;
+}
+
+Finding FindMetricOf(const ParsedExpectation& expectation, std::string label,
+                     std::optional<double> value) {
+  Finding finding{.label = std::move(label), .value = value};
+  finding.held = value && Holds(expectation.comparison, *value, expectation.bound);
+  finding.text =
+      value ? absl::StrFormat("%s %.4g", expectation.metric, *value) : "no " + expectation.metric;
+  return finding;
+}
+
+Finding FindHashOf(const ParsedExpectation& expectation, const CellSummary& cell) {
+  Finding finding{.label = LabelOf(cell)};
+  if (expectation.claim == Claim::kHashAcrossRanks) {
+    finding.held = cell.hash_equal_across_ranks;
+    finding.text = finding.held ? "equal" : "differs between ranks";
+  } else {
+    finding.held = cell.hash_equal_across_repeats;
+    finding.text = finding.held       ? "equal"
+                   : cell.repeats < 2 ? "only one repeat"
+                                      : "differs between repeats";
+  }
+  return finding;
+}
+
+// The cell's label without what the mean runs over: cells with the same one are averaged.
+std::string LabelWithout(CellSummary cell, const std::string& path) {
+  std::erase_if(cell.settings, [&](const auto& setting) { return setting.first == path; });
+  return LabelOf(cell);
+}
+
+std::vector<Finding> FindMeans(const ParsedExpectation& expectation,
+                               std::span<const CellSummary* const> cells) {
+  struct Sum {
+    std::string label{};
+    double total = 0;
+    int count = 0;
+    bool complete = true;
+  };
+  std::vector<Sum> sums{};
+  const Metric* metric = FindMetric(expectation.metric);
+  for (const CellSummary* cell : cells) {
+    const std::string label = LabelWithout(*cell, expectation.mean_over);
+    auto sum = std::find_if(sums.begin(), sums.end(),
+                            [&](const Sum& other) { return other.label == label; });
+    if (sum == sums.end()) {
+      sum = sums.insert(sums.end(), Sum{.label = label});
+    }
+    const std::optional<double> value = metric->read(*cell);
+    sum->complete = sum->complete && value.has_value();
+    sum->total += value.value_or(0);
+    ++sum->count;
+  }
+  std::vector<Finding> findings{};
+  for (const Sum& sum : sums) {
+    findings.push_back(
+        FindMetricOf(expectation, absl::StrFormat("%s, mean of %d", sum.label, sum.count),
+                     sum.complete ? std::optional(sum.total / sum.count) : std::nullopt));
+  }
+  return findings;
+}
+
+std::vector<Finding> FindAll(const ParsedExpectation& expectation,
+                             std::span<const CellSummary* const> cells) {
+  if (!expectation.mean_over.empty()) {
+    return FindMeans(expectation, cells);
+  }
+  std::vector<Finding> findings{};
+  for (const CellSummary* cell : cells) {
+    findings.push_back(
+        expectation.claim == Claim::kMetric
+            ? FindMetricOf(expectation, LabelOf(*cell), FindMetric(expectation.metric)->read(*cell))
+            : FindHashOf(expectation, *cell));
+  }
+  return findings;
+}
+
+// The ones that break the claim first; at most a handful, the rest counted.
+std::string Describe(std::vector<Finding> findings) {
+  constexpr std::size_t kShown = 6;
+  std::stable_partition(findings.begin(), findings.end(),
+                        [](const Finding& finding) { return !finding.held; });
+  std::string text{};
+  for (std::size_t i = 0; i < findings.size() && i < kShown; ++i) {
+    text += (text.empty() ? "" : ", ") +
+            absl::StrFormat("%s (%s)", findings[i].text, findings[i].label);
+  }
+  if (findings.size() > kShown) {
+    text += absl::StrFormat(" and %d more", findings.size() - kShown);
+  }
+  return text;
+}
+
+ExpectationOutcome Evaluate(const Part& part, const Expectation& stated,
+                            std::span<const CellSummary* const> run, std::size_t planned) {
+  ExpectationOutcome outcome{.part = part.name, .text = stated.text};
+  const absl::StatusOr<ParsedExpectation> expectation = ParseExpectation(stated.text);
+  if (!expectation.ok()) {
+    outcome.found = MessageOf(expectation.status());
+    return outcome;
+  }
+  std::vector<const CellSummary*> picked{};
+  for (const CellSummary* cell : run) {
+    if (Picks(*expectation, *cell)) {
+      picked.push_back(cell);
+    }
+  }
+  if (run.size() < planned) {
+    outcome.found = absl::StrFormat("%d of %d cells were run", run.size(), planned);
+    return outcome;
+  }
+  if (picked.empty()) {
+    outcome.found = "no cell is picked by its where";
+    return outcome;
+  }
+  std::vector<Finding> findings = FindAll(*expectation, picked);
+  outcome.held = std::all_of(findings.begin(), findings.end(),
+                             [](const Finding& finding) { return finding.held; });
+  outcome.found = Describe(std::move(findings));
+  return outcome;
+}
+
+}  // namespace
+
+std::vector<ExpectationOutcome> EvaluateExpectations(const Lab& lab,
+                                                     std::span<const CellSummary> cells) {
+  std::vector<ExpectationOutcome> outcomes{};
+  for (const Part& part : lab.parts) {
+    const auto planned = std::count_if(part.cells.begin(), part.cells.end(),
+                                       [](const Cell& cell) { return !cell.baseline; });
+    std::vector<const CellSummary*> run{};
+    for (const CellSummary& cell : cells) {
+      if (cell.part == part.name && !cell.baseline) {
+        run.push_back(&cell);
+      }
+    }
+    for (const Expectation& expectation : part.expect) {
+      outcomes.push_back(Evaluate(part, expectation, run, static_cast<std::size_t>(planned)));
+    }
+  }
+  return outcomes;
+}
+
+}  // namespace ranklab::experiment

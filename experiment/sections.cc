@@ -1,0 +1,215 @@
+#include "experiment/sections.h"
+
+#include <array>
+#include <vector>
+
+#include "core/status.h"
+#include "experiment/fields.h"
+#include "experiment/scenario_reader.h"
+#include "fabric/device_model.h"
+#include "fabric/presets.h"
+
+namespace ranklab::experiment {
+namespace {
+
+constexpr std::array<std::string_view, 2> kAlgorithms = {"auto", "ring"};
+constexpr int kMostWorkers = 1 << 20;  // a simulation's
+
+absl::Status ReadModel(Fields fields, LabSpec& spec) {
+  std::string kind = "mlp";
+  fields.Require("kind", "one of mlp, gpt");
+  fields.OneOf("kind", std::array<std::string_view, 2>{"mlp", "gpt"}, kind);
+  if (kind == "mlp") {
+    MlpSpec mlp;
+    fields.Require("layers", "a list of widths, inputs first, such as [64, 512, 10]");
+    fields.Widths("layers", mlp.layers);
+    if (fields.Has("layers") && (mlp.layers.size() < 2 || mlp.layers.size() > 64)) {
+      fields.Fail("layers", "2 to 64 widths, inputs first, such as [64, 512, 10]");
+    }
+    for (const std::string_view key : {"hidden", "heads", "context"}) {
+      fields.OnlyFor(key, false, "gpt", kind);
+    }
+    spec.model = std::move(mlp);
+    return fields.Finish();
+  }
+  GptSpec gpt;
+  for (const auto& [key, value] :
+       {std::pair{"layers", &gpt.layers}, std::pair{"hidden", &gpt.hidden},
+        std::pair{"heads", &gpt.heads}, std::pair{"context", &gpt.context}}) {
+    fields.Require(key, "a whole number, at least 1");
+    fields.Integer(key, {.least = 1, .most = 1 << 20}, *value);
+  }
+  if (gpt.heads > 0 && gpt.hidden % gpt.heads != 0) {
+    fields.Fail("heads", absl::StrFormat("a divisor of hidden (%d)", gpt.hidden));
+  }
+  spec.model = gpt;
+  return fields.Finish();
+}
+
+absl::Status ReadData(Fields fields, DataSpec& data) {
+  constexpr std::array<std::string_view, 3> kKinds = {"digits", "idx", "synthetic"};
+  fields.OneOf("kind", kKinds, data.kind);
+  const bool idx = data.kind == "idx";
+  const bool synthetic = data.kind == "synthetic";
+  for (const auto& [key, value] :
+       {std::pair{"images", &data.images}, std::pair{"labels", &data.labels},
+        std::pair{"test_images", &data.test_images}, std::pair{"test_labels", &data.test_labels}}) {
+    fields.OnlyFor(key, idx, "idx", data.kind);
+    fields.Text(key, *value);
+    if (idx) {
+      fields.Require(key, "a file in IDX format, relative to the lab file");
+    }
+  }
+  for (const std::string_view key : {"samples", "inputs", "classes"}) {
+    fields.OnlyFor(key, synthetic, "synthetic", data.kind);
+  }
+  fields.Integer("samples", {.least = 4, .most = 1 << 26}, data.samples);
+  fields.Integer("inputs", {.least = 1, .most = 1 << 20}, data.inputs);
+  fields.Integer("classes", {.least = 2, .most = 1 << 20}, data.classes);
+  fields.Integer("split_seed", {}, data.split_seed);
+  return fields.Finish();
+}
+
+absl::Status ReadTrain(Fields fields, TrainSpec& train) {
+  constexpr int kLargestBatch = 1 << 24;
+  fields.Require("steps", "a whole number, at least 1");
+  fields.Integer("steps", {.least = 1, .most = 1 << 30}, train.steps);
+  fields.Integer("warmup_steps", {.least = 0, .most = 1 << 20}, train.warmup_steps);
+  fields.Integer("global_batch", {.least = 1, .most = kLargestBatch}, train.global_batch);
+  fields.Integer("batch_per_worker", {.least = 1, .most = kLargestBatch}, train.batch_per_worker);
+  fields.Integer("accumulate", {.least = 1, .most = 1 << 20}, train.accumulate);
+  fields.OneOf("optimizer", std::array<std::string_view, 2>{"sgd", "momentum"}, train.optimizer);
+  fields.Number("momentum", {.least = 0, .most = 1}, train.momentum);
+  fields.Number("learning_rate", {.least = 0, .open = true}, train.learning_rate);
+  fields.OneOf("precision", std::array<std::string_view, 1>{"fp32"}, train.precision);
+  return fields.Finish();
+}
+
+absl::Status ReadCluster(Fields fields, ClusterSpec& cluster) {
+  const ConfigNode* workers = fields.Take("workers");
+  if (workers != nullptr && workers->is_scalar() && workers->text == "all") {
+    cluster.workers = 0;
+  } else {
+    fields.Integer("workers", {.least = 0, .most = kMostWorkers}, cluster.workers);
+  }
+  fields.Integer("servers", {.least = 0, .most = 1 << 16}, cluster.servers);
+  fields.OneOf("device", std::array<std::string_view, 3>{"auto", "cpu", "cuda"}, cluster.device);
+  std::string on_loss = cluster.on_loss;
+  fields.OneOf("on_loss", std::array<std::string_view, 2>{"stop", "continue"}, on_loss);
+  if (on_loss == "continue") {
+    fields.Fail("on_loss", "not supported yet, only stop");
+  }
+  fields.Duration("suspect_after", cluster.suspect_after);
+  if (cluster.suspect_after <= Nanos::zero()) {
+    fields.Fail("suspect_after", "a duration above 0");
+  }
+  return fields.Finish();
+}
+
+absl::Status ReadCompute(Fields fields, ComputeSpec& compute) {
+  std::vector<std::string_view> models = {"native"};
+  for (const fabric::DeviceModel& model : fabric::DeviceModels()) {
+    models.push_back(model.name);
+  }
+  fields.OneOf("model", models, compute.model);
+  fields.Integer("threads", {.least = 1, .most = 1024}, compute.threads);
+  fields.Duration("op_overhead", compute.op_overhead);
+  return fields.Finish();
+}
+
+void ReadParameterServer(Fields& fields, ParameterServerSpec& ps) {
+  const ConfigNode* staleness = fields.Take("staleness");
+  if (staleness != nullptr && staleness->is_scalar() && staleness->text == "none") {
+    ps.staleness_bound = ParameterServerSpec::kUnbounded;
+  } else if (staleness != nullptr && !staleness->is_scalar()) {
+    fields.Fail("staleness", "a number of steps, or none for no bound");
+  } else {
+    fields.Integer("staleness", {.least = 0, .most = 1 << 30}, ps.staleness_bound);
+  }
+  std::string order = "arrival";
+  fields.OneOf("order", std::array<std::string_view, 2>{"arrival", "rank"}, order);
+  ps.order = order == "rank" ? ReductionOrder::kRank : ReductionOrder::kArrival;
+  if (ps.order == ReductionOrder::kRank && ps.staleness_bound > 0) {
+    fields.Fail("order", "rank order needs staleness 0: only a synchronous step has all gradients");
+  }
+}
+
+absl::Status ReadExchange(Fields fields, ExchangeSpec& exchange) {
+  constexpr std::array<std::string_view, 4> kKinds = {"ps", "collective", "nccl", "none"};
+  std::string kind = "collective";
+  fields.OneOf("kind", kKinds, kind);
+  fields.OnlyFor("staleness", kind == "ps", "ps", kind);
+  fields.OnlyFor("order", kind == "ps", "ps", kind);
+  fields.OnlyFor("algorithm", kind == "collective", "collective", kind);
+  if (kind == "ps") {
+    ParameterServerSpec ps;
+    ReadParameterServer(fields, ps);
+    exchange.kind = ps;
+  } else if (kind == "collective") {
+    CollectiveSpec collective;
+    fields.OneOf("algorithm", kAlgorithms, collective.algorithm);
+    exchange.kind = std::move(collective);
+  } else if (kind == "nccl") {
+    exchange.kind = NcclSpec{};
+  } else {
+    exchange.kind = NoExchange{};
+  }
+  fields.OneOf("transport", std::array<std::string_view, 3>{"auto", "tcp", "grpc"},
+               exchange.transport);
+  fields.Size("bucket", exchange.bucket);
+  fields.Size("first_bucket", exchange.first_bucket);
+  fields.Flag("overlap", exchange.overlap);
+  fields.Duration("timeout", exchange.timeout);
+  return fields.Finish();
+}
+
+absl::Status ReadFabric(Fields fields, FabricSpec& fabric) {
+  std::vector<std::string_view> presets = {"native"};
+  for (const fabric::Preset& preset : fabric::Presets()) {
+    presets.push_back(preset.name);
+  }
+  fields.OneOf("preset", presets, fabric.preset);
+  const ConfigNode* scale = fields.Take("time_scale");
+  if (scale != nullptr && scale->is_scalar() && scale->text == "auto") {
+    fabric.time_scale = 0;
+  } else {
+    fields.Number("time_scale", {.least = 0, .most = 1e9, .open = true}, fabric.time_scale);
+  }
+  return fields.Finish();
+}
+
+absl::Status ReadSeed(const ConfigSource& source, const ConfigNode& root, std::uint64_t& seed) {
+  ConfigNode only{.kind = ConfigNode::Kind::kMap};
+  if (const ConfigNode* node = root.Find("seed")) {
+    only.Set("seed", *node);
+  }
+  Fields fields(source, &only, "");
+  fields.Integer("seed", {}, seed);
+  return fields.Finish();
+}
+
+}  // namespace
+
+std::span<const std::string_view> CollectiveAlgorithms() { return kAlgorithms; }
+
+absl::StatusOr<LabSpec> ReadSpec(const ConfigSource& source, const ConfigNode& root) {
+  const auto section = [&](const char* name) { return Fields(source, root.Find(name), name); };
+  LabSpec spec;
+  RETURN_IF_ERROR(ReadSeed(source, root, spec.seed));
+  RETURN_IF_ERROR(ReadModel(section("model"), spec));
+  RETURN_IF_ERROR(ReadData(section("data"), spec.data));
+  RETURN_IF_ERROR(ReadTrain(section("train"), spec.train));
+  RETURN_IF_ERROR(ReadCluster(section("cluster"), spec.cluster));
+  RETURN_IF_ERROR(ReadCompute(section("compute"), spec.compute));
+  RETURN_IF_ERROR(ReadExchange(section("exchange"), spec.exchange));
+  RETURN_IF_ERROR(ReadFabric(section("fabric"), spec.fabric));
+  RETURN_IF_ERROR(ReadScenario(source, root.Find("scenario"), spec.scenario));
+  spec.scenario.seed = spec.seed;
+  if (spec.fabric.native() && spec.compute.native()) {
+    spec.fabric.time_scale = 1;  // nothing is modelled: there is nothing to stretch
+  }
+  RETURN_IF_ERROR(CheckSpec(source, root, spec));
+  return spec;
+}
+
+}  // namespace ranklab::experiment

@@ -1,0 +1,141 @@
+// What no section of a lab file can check alone.
+#include <algorithm>
+#include <string>
+#include <variant>
+
+#include "core/overloaded.h"
+#include "core/status.h"
+#include "experiment/fields.h"
+#include "experiment/sections.h"
+
+namespace ranklab::experiment {
+namespace {
+
+struct Checked {
+  const ConfigSource& source;
+  const ConfigNode& root;
+  const LabSpec& spec;
+
+  absl::Status Refuse(std::string_view path, std::string_view what) const {
+    return Complain(source, Locate(root, path), what);
+  }
+};
+
+absl::Status CheckBatch(const Checked& lab) {
+  const TrainSpec& train = lab.spec.train;
+  const int workers = lab.spec.cluster.workers;
+  if (train.global_batch > 0 && train.batch_per_worker > 0) {
+    return lab.Refuse("train.batch_per_worker",
+                      "train gives global_batch and batch_per_worker; one of the two");
+  }
+  if (train.global_batch == 0 && train.batch_per_worker == 0) {
+    return lab.Refuse("train",
+                      "train gives no batch; global_batch (of all workers together) or "
+                      "batch_per_worker");
+  }
+  if (train.global_batch > 0 && workers == 0) {
+    return lab.Refuse("train.global_batch",
+                      "train.global_batch needs a number of workers; with cluster.workers all, "
+                      "give batch_per_worker");
+  }
+  if (train.global_batch > 0 && train.global_batch < workers) {
+    return lab.Refuse("train.global_batch",
+                      absl::StrFormat("train.global_batch is %d for %d workers; at least one "
+                                      "sample a worker",
+                                      train.global_batch, workers));
+  }
+  const int least = train.global_batch > 0 ? train.global_batch / workers : train.batch_per_worker;
+  if (train.accumulate > least) {
+    return lab.Refuse("train.accumulate",
+                      absl::StrFormat("train.accumulate is %d, but a worker has %d samples a step; "
+                                      "at most one micro-batch a sample",
+                                      train.accumulate, least));
+  }
+  if (train.steps <= train.warmup_steps) {
+    return lab.Refuse("train.steps",
+                      absl::StrFormat("train.steps is %d and train.warmup_steps %d; no step is "
+                                      "left to count, at least %d steps",
+                                      train.steps, train.warmup_steps, train.warmup_steps + 1));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckExchange(const Checked& lab) {
+  const ClusterSpec& cluster = lab.spec.cluster;
+  const auto& kind = lab.spec.exchange.kind;
+  if (std::holds_alternative<ParameterServerSpec>(kind) && cluster.servers == 0) {
+    return lab.Refuse("cluster.servers", "cluster.servers is 0; exchange.kind ps needs at least 1");
+  }
+  if (std::holds_alternative<NoExchange>(kind) && cluster.workers != 1) {
+    return lab.Refuse(
+        "cluster.workers",
+        absl::StrFormat("cluster.workers is %s; exchange.kind none is one worker "
+                        "alone",
+                        cluster.workers == 0 ? "all" : std::to_string(cluster.workers)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLayers(const Checked& lab) {
+  const auto* mlp = std::get_if<MlpSpec>(&lab.spec.model);
+  const DataSpec& data = lab.spec.data;
+  if (mlp == nullptr || data.kind == "idx") {  // the files say, once they are read
+    return absl::OkStatus();
+  }
+  const int inputs = data.kind == "digits" ? 64 : data.inputs;
+  const int classes = data.kind == "digits" ? 10 : data.classes;
+  if (mlp->layers.front() != inputs) {
+    return lab.Refuse("model.layers",
+                      absl::StrFormat("model.layers begins with %d; %s has %d inputs",
+                                      mlp->layers.front(), data.kind, inputs));
+  }
+  if (mlp->layers.back() != classes) {
+    return lab.Refuse("model.layers",
+                      absl::StrFormat("model.layers ends with %d; %s has %d classes",
+                                      mlp->layers.back(), data.kind, classes));
+  }
+  return absl::OkStatus();
+}
+
+// The largest rank that an effect speaks of, -1 for none.
+Rank LargestRank(const Injection& injection) {
+  return std::visit(
+      Overloaded{[](const ShapeLink& link) { return std::max(link.from, link.to); },
+                 [](const Partition& partition) {
+                   return partition.side.empty()
+                              ? -1
+                              : *std::max_element(partition.side.begin(), partition.side.end());
+                 },
+                 [](const Heal&) { return -1; }, [](const auto& of_rank) { return of_rank.rank; }},
+      injection.effect);
+}
+
+absl::Status CheckScenario(const Checked& lab) {
+  const int workers = lab.spec.cluster.workers;
+  for (const Injection& injection : lab.spec.scenario.injections) {
+    if (workers > 0 && LargestRank(injection) >= workers) {
+      return lab.Refuse(
+          "scenario",
+          absl::StrFormat("scenario %s: rank %d of %d workers; ranks are 0 to %d", injection.text,
+                          LargestRank(injection), workers, workers - 1));
+    }
+    if (injection.at_step > lab.spec.train.steps) {
+      return lab.Refuse("scenario",
+                        absl::StrFormat("scenario %s: at_step is after the last step, %d",
+                                        injection.text, lab.spec.train.steps));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckSpec(const ConfigSource& source, const ConfigNode& root, const LabSpec& spec) {
+  const Checked lab{source, root, spec};
+  RETURN_IF_ERROR(CheckBatch(lab));
+  RETURN_IF_ERROR(CheckExchange(lab));
+  RETURN_IF_ERROR(CheckLayers(lab));
+  return CheckScenario(lab);
+}
+
+}  // namespace ranklab::experiment
