@@ -15,9 +15,12 @@ namespace ranklab::worker {
 // Gradients of consecutive parameters, exchanged together once the last of them is ready. Three
 // dtypes may differ: of the computation, of the master parameters, of the wire.
 struct Bucket {
-  int index = 0;                   // in the order the backward pass fills them
-  compute::TensorView gradients;   // shape (n), computation's dtype
-  compute::TensorView parameters;  // shape (n), the same elements, master dtype
+  int index = 0;           // in the order the backward pass fills them
+  int last_layer = 0;      // whose backward pass completes it
+  std::int64_t begin = 0;  // elements [begin, end) of the flattened model
+  std::int64_t end = 0;
+  compute::TensorView gradients;   // shape (end - begin), computation's dtype
+  compute::TensorView parameters;  // shape (end - begin), the same elements, master dtype
   compute::DType wire = compute::DType::kFloat32;
 };
 
@@ -28,8 +31,6 @@ enum class Outcome : std::uint8_t {
 
 struct StepExchange {
   Nanos exposed{};  // time the step waited, overlap taken out
-  Bytes bytes_sent = 0;
-  Bytes bytes_received = 0;
   std::int64_t staleness = 0;  // observed; 0 for collectives
   double weight_sum = 0;       // kSummedGradients: of all ranks, what the gradients are divided by
   bool overflow = false;       // some rank saw Inf or NaN: every rank skips the step
@@ -53,6 +54,16 @@ class GradientExchange {
   // Waits until every bucket begun in `step` is usable. `overflow`: this rank saw Inf or NaN.
   // Errors: Unavailable, a peer was lost; DeadlineExceeded; Aborted, the membership changed.
   virtual absl::StatusOr<StepExchange> FinishStep(Step step, bool overflow) = 0;
+
+  // Has the run as a whole had its `steps` global batches? Synchronously that is this worker's own
+  // count; asynchronously it is what all workers together have pushed.
+  virtual bool Finished(Step step, Step steps) const = 0;
+
+  // After the last step, before the barrier: this worker no longer holds others back.
+  virtual absl::Status Leave() = 0;
+
+  // After the barrier: the final parameters, equal on all workers, are in the model.
+  virtual absl::Status FetchFinal() = 0;
 };
 
 }  // namespace ranklab::worker

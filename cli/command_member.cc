@@ -1,0 +1,67 @@
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/launch_environment.h"
+#include "cli/member_process.h"
+
+namespace ranklab::cli {
+namespace {
+
+struct MemberFlags {
+  MemberProcessOptions process;
+  std::optional<Rank> rank;
+  double join_timeout_seconds = 30;
+};
+
+int RunMember(MemberFlags flags) {
+  const auto wanted =
+      WantedRank(flags.rank, [](const char* name) { return std::getenv(name); });
+  if (!wanted.ok()) {
+    return Fail(wanted.status());
+  }
+  flags.process.rank = *wanted;
+  flags.process.join_timeout = Nanos(static_cast<std::int64_t>(flags.join_timeout_seconds * 1e9));
+  return RunMemberProcess(flags.process);
+}
+
+void AddMemberCommand(CLI::App& app, Role role, const char* name, const char* words,
+                      int& exit_code) {
+  auto flags = std::make_shared<MemberFlags>();
+  flags->process.role = role;
+  CLI::App* command = app.add_subcommand(name, words);
+  command->footer(std::string("Example:\n  ranklab ") + name +
+                  " --coordinator coordinator:7070\n"
+                  "The rank comes from --rank or the launch environment (RANK, SLURM_PROCID,\n"
+                  "OMPI_COMM_WORLD_RANK, PMI_RANK, JOB_COMPLETION_INDEX), else in order of joining.");
+  command->add_option("--coordinator", flags->process.coordinator, "its address, host:port")
+      ->capture_default_str();
+  command->add_option("--listen", flags->process.listen, "address of this process's gRPC server")
+      ->capture_default_str();
+  command->add_option("--tcp-port", flags->process.tcp_port, "port of the TCP wire; 0 is any")
+      ->check(CLI::Range(0, 65535));
+  command->add_option("--advertise", flags->process.advertise, "host that peers can reach");
+  command->add_option("--rank", flags->rank, "wanted rank")->check(CLI::NonNegativeNumber);
+  command->add_option("--join-timeout", flags->join_timeout_seconds,
+                      "seconds to wait for the coordinator")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->callback([flags, &exit_code] { exit_code = RunMember(*flags); });
+}
+
+}  // namespace
+
+void AddWorkerCommand(CLI::App& app, int& exit_code) {
+  AddMemberCommand(app, Role::kWorker, "worker", "a worker, in this process", exit_code);
+}
+
+void AddParameterServerCommand(CLI::App& app, int& exit_code) {
+  AddMemberCommand(app, Role::kServer, "ps", "a parameter server, in this process", exit_code);
+}
+
+}  // namespace ranklab::cli

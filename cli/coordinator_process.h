@@ -1,0 +1,16 @@
+// The coordinator as a process.
+#pragma once
+
+#include <string>
+
+namespace ranklab::cli {
+
+struct CoordinatorProcessOptions {
+  std::string listen = "0.0.0.0:7070";
+  bool once = false;     // end with the lab's exit code
+  int announce_fd = -1;  // where to write the port and a newline once it listens
+};
+
+int RunCoordinatorProcess(const CoordinatorProcessOptions& options);
+
+}  // namespace ranklab::cli

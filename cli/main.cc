@@ -1,0 +1,33 @@
+#include <CLI/CLI.hpp>
+
+#include "cli/build_id.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/signals.h"
+
+int main(int argc, char** argv) {
+  ranklab::cli::BlockEndingSignals();
+  CLI::App app{
+      "ranklab: a lab bench for distributed training. Coordinator, workers and parameter servers\n"
+      "talk gRPC and train for real; a lab file says what to train, how gradients are exchanged,\n"
+      "over which network, and what goes wrong when.",
+      "ranklab"};
+  app.set_version_flag("--version", ranklab::cli::kBuild);
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::simple);
+  int exit_code = ranklab::cli::kSuccess;
+  ranklab::cli::AddRunCommand(app, exit_code);
+  ranklab::cli::AddReportCommand(app, exit_code);
+  ranklab::cli::AddCoordinatorCommand(app, exit_code);
+  ranklab::cli::AddWorkerCommand(app, exit_code);
+  ranklab::cli::AddParameterServerCommand(app, exit_code);
+  ranklab::cli::AddInjectCommand(app, exit_code);
+  ranklab::cli::AddStatusCommand(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // Help and version end well; everything else is a mistake in the input.
+    return app.exit(error) == 0 ? ranklab::cli::kSuccess : ranklab::cli::kWrongInput;
+  }
+  return exit_code;
+}

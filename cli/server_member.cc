@@ -1,0 +1,206 @@
+#include "cli/server_member.h"
+
+#include <cstring>
+#include <utility>
+
+#include "compute/device.h"
+#include "core/check.h"
+#include "core/status.h"
+#include "experiment/lab_spec.h"
+#include "ps/placement.h"
+#include "ps/shard.h"
+#include "worker/model.h"
+#include "worker/record_messages.h"
+
+namespace ranklab::cli {
+namespace {
+
+using experiment::ParameterServerSpec;
+
+constexpr Nanos kLoopTimeout = std::chrono::seconds(30);
+
+// Runs `task` on the loop and waits for it.
+void OnLoop(EventLoop& loop, Task task) {
+  StatusLatch done;
+  loop.Post([&] {
+    task();
+    done.Set(absl::OkStatus());
+  });
+  const absl::Status status = done.Wait(kLoopTimeout, "the loop");
+  RANKLAB_CHECK(status.ok(), "%s", MessageOf(status));
+}
+
+// The initial parameters of `range`: what every worker starts from too.
+absl::StatusOr<std::unique_ptr<compute::Buffer>> InitialParameters(
+    const experiment::LabSpec& spec, compute::CpuDevice& device, Rank server,
+    ps::KeyRange& range) {
+  const auto* mlp = std::get_if<experiment::MlpSpec>(&spec.model);
+  if (mlp == nullptr || mlp->layers.empty()) {
+    return Unimplemented("model.kind gpt is not supported yet; mlp is");
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<worker::Model> model,
+                   worker::MakeModel(spec, device, 1, mlp->layers.front(), mlp->layers.back()));
+  model->Initialize(spec.seed);
+  range = ps::CutEvenly(model->parameter_count(),
+                        spec.cluster.servers)[static_cast<std::size_t>(server)];
+  const Bytes size = range.size() * static_cast<Bytes>(sizeof(float));
+  ASSIGN_OR_RETURN(auto parameters, device.Allocate(size, compute::MemoryKind::kWeights));
+  if (size > 0) {
+    std::memcpy(parameters->data(),
+                model->parameters().data + range.begin * static_cast<Bytes>(sizeof(float)),
+                static_cast<std::size_t>(size));
+  }
+  return parameters;
+}
+
+// An asynchronous server applies every worker's step by itself: N updates where there was one, so
+// the rate is divided by N.
+compute::OptimizerSpec OptimizerOf(const experiment::LabSpec& spec) {
+  const double divisor = spec.asynchronous() ? spec.cluster.workers : 1;
+  return {.name = spec.train.optimizer,
+          .learning_rate = spec.train.learning_rate / divisor,
+          .momentum = spec.train.momentum};
+}
+
+}  // namespace
+
+// A shard and its server on the loop, for one generation.
+class ServerMember::Serving {
+ public:
+  Serving(EventLoop& loop, worker::Network& network) : loop_(loop), network_(network) {}
+
+  ~Serving() {
+    // Its answers in flight end with the transport; then nothing points here any more.
+    network_.Abort(ranklab::Aborted("the run is over"));
+    OnLoop(loop_, [this] {
+      server_.reset();
+      shard_.reset();
+    });
+  }
+
+  absl::Status Start(const experiment::LabSpec& spec, Rank rank) {
+    ASSIGN_OR_RETURN(parameters_, InitialParameters(spec, device_, rank, range_));
+    const auto& exchange = std::get<ParameterServerSpec>(spec.exchange.kind);
+    const ps::ShardOptions options{
+        .range = range_,
+        .worker_count = spec.cluster.workers,
+        .bound = {.steps = exchange.staleness_bound},
+        .order = exchange.order == experiment::ReductionOrder::kRank ? ps::Order::kRank
+                                                                     : ps::Order::kArrival};
+    const auto make = [this, optimizer = OptimizerOf(spec)] {
+      return compute::MakeOptimizer(optimizer, device_);
+    };
+    compute::TensorView view{.data = parameters_->data(),
+                             .dtype = compute::DType::kFloat32,
+                             .shape = {range_.size(), 1, 1, 1},
+                             .device = &device_};
+    absl::Status made;
+    OnLoop(loop_, [&] {
+      auto shard = ps::Shard::Make(loop_, options, make, view);
+      made = shard.status();
+      if (shard.ok()) {
+        shard_ = *std::move(shard);
+        server_ = std::make_unique<ps::Server>(loop_, network_.messenger(), *shard_,
+                                               options.worker_count);
+      }
+    });
+    return made;
+  }
+
+  ps::ServerReport Report() {
+    ps::ServerReport report;
+    OnLoop(loop_, [&] { report = server_->Report(); });
+    return report;
+  }
+
+  Holding Describe() {
+    Holding holding;
+    OnLoop(loop_, [&] {
+      if (server_ == nullptr) {
+        return;
+      }
+      const ps::ServerReport report = server_->Report();
+      holding.range = range_;
+      holding.version = shard_->version();
+      for (Rank worker = 0; worker < shard_->options().worker_count; ++worker) {
+        holding.clocks.push_back(shard_->gate().clock(worker));
+      }
+      holding.bytes_pushed = report.bytes_pushed;
+      holding.bytes_pulled = report.bytes_pulled;
+    });
+    return holding;
+  }
+
+ private:
+  EventLoop& loop_;
+  worker::Network& network_;
+  compute::CpuDevice device_{{.threads = 1}};
+  ps::KeyRange range_;
+  std::unique_ptr<compute::Buffer> parameters_;
+  std::unique_ptr<ps::Shard> shard_;    // on the loop
+  std::unique_ptr<ps::Server> server_;  // on the loop
+};
+
+namespace {
+
+v1::CellResult ToMessage(const ps::ServerReport& report) {
+  v1::CellResult result;
+  result.set_bytes_pushed(report.bytes_pushed);
+  result.set_bytes_pulled(report.bytes_pulled);
+  result.set_busy_ns(report.busy.count());
+  result.set_parked_pulls(report.parked_pulls);
+  result.set_updates(report.updates);
+  for (std::size_t worker = 0; worker < report.staleness.size(); ++worker) {
+    for (const auto& [staleness, reads] : report.staleness[worker]) {
+      v1::StalenessCount& count = *result.add_staleness();
+      count.set_worker(static_cast<int>(worker));
+      count.set_staleness(staleness);
+      count.set_reads(reads);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+void ServerMember::Run(worker::Member& member, worker::GenerationInbox& inbox) {
+  const v1::Assignment& assignment = inbox.assignment();
+  const auto cell =
+      worker::ReadAssignment(assignment, member.loop().Now(), member.clock_offset());
+  if (!cell.ok()) {
+    return member.SendReady(inbox, cell.status(), "");
+  }
+  auto network =
+      worker::Network::Open(member.loop(), member.ports(), cell->spec, cell->network);
+  if (!network.ok()) {
+    return member.SendReady(inbox, network.status(), cell->lab_hash);
+  }
+  member.ReportLostPeers(inbox, **network);
+  Serving serving(member.loop(), **network);
+  const worker::GenerationInbox::Attachment attached(inbox, **network, nullptr);
+  const absl::Status started = serving.Start(cell->spec, assignment.rank());
+  member.SendReady(inbox, started, cell->lab_hash);
+  if (!started.ok()) {
+    return;
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    serving_ = &serving;
+  }
+  member.SetProgress(inbox, 0, "serving");
+  const absl::Status served = inbox.WaitReleased("fetched", Nanos(assignment.timeout_ns()));
+  {
+    absl::MutexLock lock(&mutex_);
+    serving_ = nullptr;
+  }
+  v1::CellResult result = ToMessage(serving.Report());
+  worker::AddTo(result, (*network)->Describe(), (*network)->transport());
+  member.SendResult(inbox, served, std::move(result));
+}
+
+ServerMember::Holding ServerMember::holding() const {
+  absl::MutexLock lock(&mutex_);
+  return serving_ == nullptr ? Holding{} : serving_->Describe();
+}
+
+}  // namespace ranklab::cli

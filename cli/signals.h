@@ -1,0 +1,24 @@
+// SIGINT and SIGTERM as calls. Block them first thing in main, before any thread starts.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+namespace ranklab::cli {
+
+void BlockEndingSignals();
+void UnblockEndingSignals();  // in a child, before exec
+
+class SignalWatcher {
+ public:
+  // Calls `on_signal` on a thread of its own for each SIGINT or SIGTERM, until destroyed.
+  explicit SignalWatcher(std::function<void(int signal)> on_signal);
+  ~SignalWatcher();
+
+ private:
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace ranklab::cli

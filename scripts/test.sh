@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, and runs every test. Prints what it is about to do and how long
+# each stage took against its budget; the budgets add up to less than 45 minutes on two cores.
+#   scripts/test.sh [STAGE...]        stages: setup release sanitize; all of them by default
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+stages=("$@")
+[ ${#stages[@]} -eq 0 ] && stages=(setup release sanitize)
+summary=()
+
+# stage NAME BUDGET_SECONDS COMMAND...
+stage() {
+  local name=$1 budget=$2 begin=$SECONDS
+  shift 2
+  echo "== $name (budget ${budget} s): $*"
+  "$@"
+  local took=$((SECONDS - begin)) note=""
+  [ $took -gt "$budget" ] && note="  OVER BUDGET"
+  summary+=("$(printf '%-34s %5d s of %5d s%s' "$name" $took "$budget" "$note")")
+}
+
+tests() {  # preset, then ctest's own arguments
+  ctest --test-dir "build/$1" --output-on-failure --no-tests=error "${@:2}"
+}
+
+for name in "${stages[@]}"; do
+  case $name in
+    setup)
+      stage "install packages" 240 scripts/setup.sh test ;;
+    release)
+      stage "configure release" 30 cmake --preset release
+      stage "build release" 900 cmake --build --preset release
+      stage "test release" 480 tests release -j1 -LE soak ;;
+    sanitize)
+      stage "configure asan" 30 cmake --preset asan
+      stage "build asan" 420 cmake --build --preset asan --target ranklab_unit_tests
+      stage "test asan" 120 tests asan -L 'unit|sim'
+      stage "configure tsan" 30 cmake --preset tsan
+      stage "build tsan" 240 cmake --build --preset tsan --target ranklab_unit_tests
+      stage "test tsan" 120 tests tsan -L 'unit|sim|socket' ;;
+    *)
+      echo "test.sh: no stage $name; setup, release, sanitize" >&2; exit 2 ;;
+  esac
+done
+
+echo
+printf '%s\n' "${summary[@]}"

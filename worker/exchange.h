@@ -1,0 +1,49 @@
+// The exchanges there are: one file each, one line in exchange.cc.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <absl/status/statusor.h>
+
+#include "compute/reducer.h"
+#include "core/event_loop.h"
+#include "core/trace.h"
+#include "experiment/lab_spec.h"
+#include "transport/messenger.h"
+#include "transport/wire.h"
+#include "worker/gradient_exchange.h"
+#include "worker/model.h"
+
+namespace ranklab::worker {
+
+// What an exchange needs from outside; all must outlive it.
+struct ExchangeDeps {
+  EventLoop& loop;
+  transport::Messenger& messenger;
+  TraceSink& trace;
+  compute::Reducer& reducer;
+  Model& model;
+};
+
+struct ExchangeOptions {
+  experiment::ExchangeSpec spec;
+  std::uint32_t generation = 0;
+  Rank rank = 0;
+  int workers = 1;
+  int servers = 0;
+  Nanos timeout{};  // of one step's exchange, wall time
+};
+
+// Errors: Unimplemented, nccl in a build or on a machine without a GPU; InvalidArgument, an
+// algorithm that the catalog does not know.
+absl::StatusOr<std::unique_ptr<GradientExchange>> MakeExchange(const ExchangeDeps& deps,
+                                                               const ExchangeOptions& options);
+
+std::unique_ptr<GradientExchange> MakeNoExchange();
+absl::StatusOr<std::unique_ptr<GradientExchange>> MakeCollectiveExchange(
+    const ExchangeDeps& deps, const ExchangeOptions& options);
+absl::StatusOr<std::unique_ptr<GradientExchange>> MakeParameterServerExchange(
+    const ExchangeDeps& deps, const ExchangeOptions& options);
+
+}  // namespace ranklab::worker

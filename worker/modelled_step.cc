@@ -1,0 +1,34 @@
+#include "worker/modelled_step.h"
+
+#include "core/status.h"
+
+namespace ranklab::worker {
+
+absl::StatusOr<DeviceStep> DeviceStep::Make(const experiment::LabSpec& spec, const Model& model) {
+  DeviceStep step(model);
+  step.native_ = spec.compute.native();
+  step.optimizer_ = WorkerOptimizer(spec);
+  step.overhead_ = spec.compute.op_overhead;
+  if (!step.native_) {
+    ASSIGN_OR_RETURN(step.device_, fabric::FindDeviceModel(spec.compute.model));
+  }
+  return step;
+}
+
+const LayerTimes& DeviceStep::For(std::int64_t samples) {
+  const auto found = known_.find(samples);
+  if (found != known_.end()) {
+    return found->second;
+  }
+  LayerTimes times;
+  const auto layers = static_cast<std::size_t>(model_->layer_count());
+  if (native_ || samples == 0) {
+    times.forward.resize(layers);
+    times.backward.resize(layers);
+  } else {
+    times = ModelledTimes(*model_, device_, overhead_, samples, optimizer_);
+  }
+  return known_.emplace(samples, std::move(times)).first->second;
+}
+
+}  // namespace ranklab::worker

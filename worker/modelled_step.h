@@ -1,0 +1,34 @@
+// Layer times of the device model for the batch sizes that come; all zero for native compute.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include <absl/status/statusor.h>
+
+#include "experiment/lab_spec.h"
+#include "fabric/device_model.h"
+#include "worker/model.h"
+#include "worker/train_step.h"
+
+namespace ranklab::worker {
+
+class DeviceStep final : public ModelledStep {
+ public:
+  // Errors: InvalidArgument, an unknown device model.
+  static absl::StatusOr<DeviceStep> Make(const experiment::LabSpec& spec, const Model& model);
+
+  const LayerTimes& For(std::int64_t samples) override;
+
+ private:
+  explicit DeviceStep(const Model& model) : model_(&model) {}
+
+  const Model* model_;
+  bool native_ = true;
+  std::string optimizer_;  // empty where a server has it
+  fabric::DeviceModel device_;
+  Nanos overhead_{};
+  std::map<std::int64_t, LayerTimes> known_;  // by samples
+};
+
+}  // namespace ranklab::worker

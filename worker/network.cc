@@ -1,0 +1,157 @@
+#include "worker/network.h"
+
+#include <limits>
+#include <utility>
+
+#include "core/check.h"
+#include "core/status.h"
+#include "fabric/presets.h"
+
+namespace ranklab::worker {
+namespace {
+
+std::string AddressOf(const MemberAddress& member, const std::string& transport) {
+  return absl::StrFormat("%s:%d", member.host,
+                         transport == "tcp" ? member.tcp_port : member.grpc_port);
+}
+
+bool UsesServers(const experiment::LabSpec& spec) {
+  return std::holds_alternative<experiment::ParameterServerSpec>(spec.exchange.kind);
+}
+
+// Workers of a collective talk among themselves, those of a parameter server with the servers.
+std::vector<transport::WirePeer> PeersOf(const experiment::LabSpec& spec,
+                                         const NetworkOptions& options,
+                                         const std::string& transport) {
+  std::vector<transport::WirePeer> peers;
+  if (std::holds_alternative<experiment::NoExchange>(spec.exchange.kind)) {
+    return peers;
+  }
+  const auto add = [&](Role role, const std::vector<MemberAddress>& members) {
+    for (std::size_t rank = 0; rank < members.size(); ++rank) {
+      const Endpoint endpoint{role, static_cast<Rank>(rank)};
+      if (endpoint != options.self) {
+        peers.push_back({endpoint, AddressOf(members[rank], transport)});
+      }
+    }
+  };
+  if (!UsesServers(spec) || options.self.role == Role::kServer) {
+    add(Role::kWorker, options.workers);
+  }
+  if (UsesServers(spec) && options.self.role == Role::kWorker) {
+    add(Role::kServer, options.servers);
+  }
+  return peers;
+}
+
+}  // namespace
+
+absl::StatusOr<fabric::LinkSpec> PortOf(const experiment::FabricSpec& fabric, double time_scale) {
+  if (fabric.native()) {
+    fabric::LinkSpec unlimited;
+    unlimited.bandwidth.bytes_per_second = std::numeric_limits<double>::infinity();
+    return unlimited;
+  }
+  ASSIGN_OR_RETURN(const fabric::Preset preset, fabric::FindPreset(fabric.preset));
+  return fabric::Dilate(preset.port, time_scale);
+}
+
+Network::Network(EventLoop& loop, const NetworkOptions& options, std::string transport)
+    : loop_(loop), options_(options), transport_(std::move(transport)) {}
+
+absl::StatusOr<std::unique_ptr<Network>> Network::Open(EventLoop& loop, const NetworkPorts& ports,
+                                                       const experiment::LabSpec& spec,
+                                                       const NetworkOptions& options) {
+  const std::string transport = spec.Transport();
+  auto network = std::unique_ptr<Network>(new Network(loop, options, transport));
+  transport::WireOptions wire_options{.self = options.self,
+                                      .generation = options.generation,
+                                      .secret = options.secret,
+                                      .peers = PeersOf(spec, options, transport),
+                                      .deadline = options.deadline};
+  for (const transport::WirePeer& peer : wire_options.peers) {
+    network->peers_.push_back(peer.endpoint);
+  }
+  transport::WirePort& port = transport == "tcp" ? ports.tcp : ports.grpc;
+  const auto ready = std::make_shared<StatusLatch>();
+  Network* raw = network.get();
+  raw->RunOnLoop([&loop, &port, &wire_options, &options, raw, ready] {
+    auto wire = port.Open(wire_options, [ready](absl::Status status) { ready->Set(status); });
+    raw->wire_ = std::make_unique<transport::ShapedWire>(
+        loop, std::move(wire),
+        transport::ShapeOptions{.port = options.port,
+                                .seed = options.seed,
+                                .clock_offset = options.clock_offset});
+    raw->messenger_ = std::make_unique<transport::Messenger>(
+        loop, *raw->wire_, transport::MessengerOptions{.generation = options.generation});
+  });
+  // The wire keeps the deadline and names the missing; this wait is behind it.
+  RETURN_IF_ERROR(ready->Wait(options.deadline - loop.Now() + std::chrono::seconds(5),
+                             "the wires of the generation"));
+  return network;
+}
+
+Network::~Network() {
+  RunOnLoop([this] {
+    if (messenger_ != nullptr) {
+      messenger_->Abort(Aborted("the generation is over"));
+    }
+  });
+  // A later task, so that what Abort has posted runs first.
+  RunOnLoop([this] {
+    messenger_.reset();
+    wire_.reset();
+  });
+}
+
+void Network::RunOnLoop(Task task) {
+  StatusLatch done;
+  loop_.Post([&] {
+    task();
+    done.Set(absl::OkStatus());
+  });
+  const absl::Status status = done.Wait(std::chrono::seconds(60), "the loop");
+  RANKLAB_CHECK(status.ok(), "%s", MessageOf(status));
+}
+
+void Network::Abort(const absl::Status& reason) {
+  loop_.Post([this, reason] { messenger_->Abort(reason); });
+}
+
+Network::Traffic Network::TrafficSoFar() {
+  Traffic traffic;
+  RunOnLoop([&] {
+    for (const Endpoint peer : peers_) {
+      const transport::WireCounters counters = wire_->counters(peer);
+      traffic.sent += counters.body_sent;
+      traffic.received += counters.body_received;
+    }
+  });
+  return traffic;
+}
+
+Network::Report Network::Describe() {
+  Report report;
+  RunOnLoop([&] {
+    for (const Endpoint peer : peers_) {
+      report.connections.emplace_back(peer, wire_->counters(peer));
+    }
+    report.shape = wire_->Report();
+  });
+  return report;
+}
+
+void Network::ShapeLink(Rank peer, const fabric::LinkSpec& modelled) {
+  fabric::LinkSpec link = modelled;
+  if (link.bandwidth.bytes_per_second <= 0) {
+    link.bandwidth.bytes_per_second = std::numeric_limits<double>::infinity();
+  }
+  link = fabric::Dilate(link, options_.time_scale);
+  RunOnLoop([&] { wire_->ShapeLink({Role::kWorker, peer}, link); });
+}
+
+void Network::ResetLinks() {
+  RunOnLoop([&] { wire_->ResetLinks(); });
+}
+
+}  // namespace ranklab::worker

@@ -1,0 +1,122 @@
+#include "worker/predict.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "core/check.h"
+#include "core/overloaded.h"
+#include "core/status.h"
+#include "fabric/device_model.h"
+#include "fabric/presets.h"
+
+namespace ranklab::worker {
+namespace {
+
+using experiment::CollectiveSpec;
+using experiment::LabSpec;
+using experiment::NoExchange;
+using experiment::ParameterServerSpec;
+
+double Seconds(Nanos nanos) { return static_cast<double>(nanos.count()) * 1e-9; }
+
+constexpr Bytes kElement = 4;  // float32 on the wire
+
+Bytes SizeOf(const Bucket& bucket) { return (bucket.end - bucket.begin) * kElement; }
+
+// Bytes that travel with a bucket of a collective: the first one also carries the weight.
+Bytes CollectiveSize(const Bucket& bucket) {
+  return SizeOf(bucket) + (bucket.index == 0 ? kGradientTail * kElement : 0);
+}
+
+// When each bucket's last gradient is there, after the start of the step.
+std::vector<Nanos> ReadyTimes(const LayerTimes& times, std::span<const Bucket> buckets) {
+  Nanos now{};
+  for (const Nanos forward : times.forward) {
+    now += forward;
+  }
+  std::vector<Nanos> ready;
+  for (auto layer = static_cast<int>(times.backward.size()) - 1; layer >= 0; --layer) {
+    now += times.backward[static_cast<std::size_t>(layer)];
+    if (ready.size() < buckets.size() && buckets[ready.size()].last_layer == layer) {
+      ready.push_back(now);
+    }
+  }
+  return ready;
+}
+
+}  // namespace
+
+fabric::Overlap PredictExchange(const LabSpec& spec, const fabric::LinkSpec& port,
+                                std::span<const Bucket> buckets, std::span<const Nanos> ready) {
+  RANKLAB_CHECK(buckets.size() == ready.size() && !buckets.empty());
+  const auto begins = [&](std::size_t i) { return spec.exchange.overlap ? ready[i] : ready.back(); };
+  const int workers = spec.cluster.workers;
+  const int servers = spec.cluster.servers;
+  std::vector<fabric::BucketTiming> timings;
+  if (std::holds_alternative<CollectiveSpec>(spec.exchange.kind)) {
+    for (std::size_t i = 0; i < buckets.size(); ++i) {
+      timings.push_back(
+          {begins(i), fabric::RingAllReduceTime(port, workers, CollectiveSize(buckets[i]))});
+    }
+    return fabric::PlayBuckets(timings);
+  }
+  // Pushes stream behind one another through the port, so alpha counts once, after the last one.
+  Bytes total = 0;
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    const Nanos half =
+        fabric::ParameterServerHalfTime(port, workers, servers, SizeOf(buckets[i]));
+    timings.push_back({begins(i), half - port.alpha});
+    total += SizeOf(buckets[i]);
+  }
+  fabric::Overlap overlap = fabric::PlayBuckets(timings);
+  const Nanos after =
+      port.alpha + fabric::ParameterServerHalfTime(port, workers, servers, total);
+  overlap.last_ends += after;
+  overlap.exposed += after;
+  return overlap;
+}
+
+absl::StatusOr<StepPrediction> PredictStep(const LabSpec& spec, Model& model) {
+  const bool exchanges = !std::holds_alternative<NoExchange>(spec.exchange.kind);
+  if (spec.compute.native() || (exchanges && spec.fabric.native())) {
+    return Unimplemented("a native step has no modelled time");
+  }
+  if (spec.asynchronous() || !spec.scenario.injections.empty()) {
+    return Unimplemented("an asynchronous or disturbed step has no closed form");
+  }
+  ASSIGN_OR_RETURN(const fabric::DeviceModel device, fabric::FindDeviceModel(spec.compute.model));
+  // The largest share decides: everybody waits for it. Micro-batches before the last only compute.
+  const std::int64_t samples = spec.BatchOf(0);
+  const int micro_batches = spec.train.accumulate;
+  const std::int64_t micro = (samples + micro_batches - 1) / micro_batches;
+  const LayerTimes times = ModelledTimes(model, device, spec.compute.op_overhead, micro,
+                                         WorkerOptimizer(spec));
+  const std::vector<Bucket> buckets =
+      CutBuckets(model, {.first = spec.exchange.first_bucket, .other = spec.exchange.bucket});
+  Nanos passes{};
+  for (std::size_t layer = 0; layer < times.forward.size(); ++layer) {
+    passes += times.forward[layer] + times.backward[layer];
+  }
+  StepPrediction prediction;
+  prediction.compute = Seconds(passes * micro_batches + times.optimizer);
+  if (exchanges) {
+    ASSIGN_OR_RETURN(const fabric::Preset preset, fabric::FindPreset(spec.fabric.preset));
+    const std::vector<Nanos> ready = ReadyTimes(times, buckets);
+    prediction.exposed = Seconds(PredictExchange(spec, preset.port, buckets, ready).exposed);
+  }
+  prediction.step = prediction.compute + prediction.exposed;
+  return prediction;
+}
+
+absl::StatusOr<StepPrediction> PredictStep(const LabSpec& spec) {
+  compute::CpuDevice device({.threads = 1});
+  const auto* mlp = std::get_if<experiment::MlpSpec>(&spec.model);
+  const bool known = mlp != nullptr && !mlp->layers.empty();
+  // Shapes only: activations for one sample.
+  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model,
+                   MakeModel(spec, device, 1, known ? mlp->layers.front() : 0,
+                             known ? mlp->layers.back() : 0));
+  return PredictStep(spec, *model);
+}
+
+}  // namespace ranklab::worker

@@ -1,0 +1,37 @@
+// What a step should take: the closed forms applied to a cell. The table's `predicted`.
+#pragma once
+
+#include <vector>
+
+#include <absl/status/statusor.h>
+
+#include "experiment/lab_spec.h"
+#include "fabric/cost.h"
+#include "worker/buckets.h"
+#include "worker/model.h"
+
+namespace ranklab::worker {
+
+// All in modelled seconds.
+struct StepPrediction {
+  double compute = 0;  // forward, backward, optimizer where it is on the worker
+  double exposed = 0;  // communication that the step waits for
+  double step = 0;
+};
+
+// Of a whole step on the modelled cluster: the layers' times, then the bucket recursion with the
+// exchange's closed form per bucket (model M2). For a parameter server the pushes are played bucket
+// by bucket and the pull follows the last one, in the other direction of the same ports.
+// Requires: a compute model and a modelled fabric, or no exchange; a synchronous exchange without
+// injections (an asynchronous step has no closed form).
+// Errors: Unimplemented, when one of these does not hold; as MakeModel.
+absl::StatusOr<StepPrediction> PredictStep(const experiment::LabSpec& spec, Model& model);
+
+// The same from the spec alone: makes the model for its shapes.
+absl::StatusOr<StepPrediction> PredictStep(const experiment::LabSpec& spec);
+
+// Of the buckets' exchanges, given when each is ready.
+fabric::Overlap PredictExchange(const experiment::LabSpec& spec, const fabric::LinkSpec& port,
+                                std::span<const Bucket> buckets, std::span<const Nanos> ready);
+
+}  // namespace ranklab::worker

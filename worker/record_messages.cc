@@ -1,0 +1,148 @@
+#include "worker/record_messages.h"
+
+#include "compute/device.h"
+
+namespace ranklab::worker {
+
+v1::StepRow ToMessage(const experiment::StepRecord& record, const TraceBuffer::Taken& trace,
+                      Nanos clock_offset) {
+  const auto at = [clock_offset](Nanos instant) { return (instant + clock_offset).count(); };
+  v1::StepRow row;
+  row.set_step(record.step);
+  row.set_epoch(record.epoch);
+  row.set_samples(record.samples);
+  row.set_loss_sum(record.loss_sum);
+  row.set_weight(record.weight);
+  row.set_begins_ns(at(record.begins));
+  row.set_step_ns(record.step_time.count());
+  row.set_input_ns(record.input.count());
+  row.set_forward_ns(record.forward.count());
+  row.set_backward_ns(record.backward.count());
+  row.set_exposed_ns(record.exposed.count());
+  row.set_optimizer_ns(record.optimizer.count());
+  row.set_staleness(record.staleness);
+  row.set_bytes_sent(record.bytes_sent);
+  row.set_bytes_received(record.bytes_received);
+  row.set_lateness_ns(record.lateness.count());
+  for (const Span& span : trace.spans) {
+    v1::Span& out = *row.add_spans();
+    out.set_track(static_cast<std::uint32_t>(span.track));
+    out.set_name(span.name);
+    out.set_begins_ns(at(span.begins));
+    out.set_ends_ns(at(span.ends));
+    out.set_bytes(span.bytes);
+  }
+  for (const CollectiveSpan& span : trace.collectives) {
+    v1::CollectiveSpan& out = *row.add_collectives();
+    out.set_group(span.group);
+    out.set_sequence(span.sequence);
+    out.set_algorithm(span.algorithm);
+    out.set_bucket(span.bucket);
+    out.set_bytes(span.bytes);
+    out.set_entered_ns(at(span.entered));
+    out.set_first_byte_in_ns(at(span.first_byte_in));
+    out.set_last_byte_out_ns(at(span.last_byte_out));
+    out.set_left_ns(at(span.left));
+  }
+  return row;
+}
+
+experiment::StepRecord FromMessage(const v1::StepRow& row) {
+  experiment::StepRecord record;
+  record.step = row.step();
+  record.epoch = row.epoch();
+  record.samples = row.samples();
+  record.loss_sum = row.loss_sum();
+  record.weight = row.weight();
+  record.begins = Nanos(row.begins_ns());
+  record.step_time = Nanos(row.step_ns());
+  record.input = Nanos(row.input_ns());
+  record.forward = Nanos(row.forward_ns());
+  record.backward = Nanos(row.backward_ns());
+  record.exposed = Nanos(row.exposed_ns());
+  record.optimizer = Nanos(row.optimizer_ns());
+  record.lateness = Nanos(row.lateness_ns());
+  record.staleness = row.staleness();
+  record.bytes_sent = row.bytes_sent();
+  record.bytes_received = row.bytes_received();
+  return record;
+}
+
+void AddTo(v1::CellResult& message, const TrainingResult& result) {
+  message.set_param_hash(result.param_hash);
+  message.set_final_loss(result.final_loss);
+  message.set_accuracy(result.accuracy);
+  message.set_samples(result.samples);
+  message.set_passes(result.passes);
+  message.set_steps(result.steps);
+  message.set_calibrated_step_ns(result.calibrated_step.count());
+  message.set_loopback_bytes_per_s(result.loopback_bytes_per_second);
+  for (const compute::MemoryCount& count : result.memory) {
+    v1::MemoryUse& use = *message.add_memory();
+    use.set_kind(std::string(compute::NameOf(count.kind)));
+    use.set_now_bytes(count.now);
+    use.set_peak_bytes(count.peak);
+  }
+}
+
+void AddTo(v1::CellResult& message, const Network::Report& report, const std::string& transport) {
+  for (const auto& [peer, counters] : report.connections) {
+    v1::Connection& connection = *message.add_connections();
+    connection.set_peer_role(peer.role == Role::kWorker ? v1::ROLE_WORKER : v1::ROLE_SERVER);
+    connection.set_peer_rank(peer.rank);
+    connection.set_body_sent(counters.body_sent);
+    connection.set_body_received(counters.body_received);
+    connection.set_wire_sent(counters.wire_sent);
+    connection.set_wire_received(counters.wire_received);
+    connection.set_messages_sent(counters.messages_sent);
+    connection.set_messages_received(counters.messages_received);
+    connection.set_transport(transport);
+  }
+  v1::ShapeReport& shape = *message.mutable_shape();
+  shape.set_messages(report.shape.messages);
+  shape.set_could_not_keep_up(report.shape.could_not_keep_up);
+  for (const std::int64_t count : report.shape.lateness_log2_us) {
+    shape.add_lateness_log2_us(count);
+  }
+  shape.set_lateness_max_ns(report.shape.lateness_max.count());
+  shape.set_achieved_bandwidth_median(report.shape.achieved_bandwidth_median);
+  shape.set_achieved_bandwidth_p90(report.shape.achieved_bandwidth_p90);
+  shape.set_latency_median_ns(report.shape.latency_median.count());
+  shape.set_latency_p90_ns(report.shape.latency_p90.count());
+}
+
+experiment::WorkerRecord WorkerRecordOf(const v1::CellResult& result) {
+  experiment::WorkerRecord record;
+  record.param_hash = result.param_hash();
+  record.final_loss = result.final_loss();
+  record.accuracy = result.accuracy();
+  record.passes = result.passes();
+  record.samples = result.samples();
+  record.steps = result.steps();
+  record.messages = result.shape().messages();
+  record.could_not_keep_up = result.shape().could_not_keep_up();
+  record.lateness_log2_us.assign(result.shape().lateness_log2_us().begin(),
+                                 result.shape().lateness_log2_us().end());
+  record.clock_offset = Nanos(result.clock_offset_ns());
+  record.clock_residual = Nanos(result.clock_residual_ns());
+  return record;
+}
+
+experiment::ServerRecord ServerRecordOf(const v1::CellResult& result, int workers) {
+  experiment::ServerRecord record;
+  record.bytes_pushed = result.bytes_pushed();
+  record.bytes_pulled = result.bytes_pulled();
+  record.busy = Nanos(result.busy_ns());
+  record.parked_pulls = result.parked_pulls();
+  record.updates = result.updates();
+  record.staleness.resize(static_cast<std::size_t>(workers));
+  for (const v1::StalenessCount& count : result.staleness()) {
+    if (count.worker() >= 0 && count.worker() < workers) {
+      record.staleness[static_cast<std::size_t>(count.worker())][count.staleness()] +=
+          count.reads();
+    }
+  }
+  return record;
+}
+
+}  // namespace ranklab::worker

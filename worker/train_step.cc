@@ -1,0 +1,152 @@
+#include "worker/train_step.h"
+
+#include <utility>
+
+#include "core/check.h"
+#include "core/status.h"
+
+namespace ranklab::worker {
+namespace {
+
+using experiment::Phase;
+using experiment::StepRecord;
+
+// Samples [first, last) of a rank's batch as tensors over its memory.
+Batch Slice(RankBatch& batch, std::int64_t first, std::int64_t last) {
+  const auto inputs = static_cast<std::int64_t>(batch.inputs.size()) / batch.samples();
+  Batch slice;
+  slice.inputs.data = reinterpret_cast<std::byte*>(batch.inputs.data() + first * inputs);
+  slice.inputs.dtype = compute::DType::kFloat32;
+  slice.inputs.shape = {last - first, inputs, 1, 1};
+  slice.labels.data = reinterpret_cast<std::byte*>(batch.labels.data() + first);
+  slice.labels.dtype = compute::DType::kInt32;
+  slice.labels.shape = {last - first, 1, 1, 1};
+  return slice;
+}
+
+}  // namespace
+
+TrainStep::TrainStep(const TrainStepDeps& deps, const TrainStepOptions& options)
+    : deps_(deps), options_(options), buckets_(CutBuckets(deps.model, options.buckets)) {
+  RANKLAB_CHECK(options.micro_batches >= 1);
+}
+
+absl::StatusOr<StepRecord> TrainStep::Run(Step step) {
+  StepRecord record;
+  record.step = step;
+  record.begins = deps_.clock.Now();
+  deps_.clock.BeginStep();
+  if (const Nanos pause = deps_.faults.PauseOf(); pause > Nanos::zero()) {
+    deps_.clock.Pause(pause);
+    RecordSpan("pause", Track::kHost, step, record.begins, deps_.clock.Now());
+  }
+
+  ASSIGN_OR_RETURN(RankBatch batch, TakeBatch(record));
+  RANKLAB_CHECK(batch.step == step, "the loader is at step %d, the worker at %d", batch.step, step);
+
+  // A rank without samples in a short batch still takes part in the exchange, with weight 0.
+  RETURN_IF_ERROR(deps_.model.ZeroGradients());
+  deps_.exchange.BeginStep(step, static_cast<double>(batch.samples()));
+  const int micro_batches = batch.samples() == 0 ? 1 : options_.micro_batches;
+  for (int micro = 0; micro < micro_batches; ++micro) {
+    const auto [first, last] = SamplePlan::ShareOf(batch.samples(), micro, micro_batches);
+    const Batch part = batch.samples() == 0 ? Batch{} : Slice(batch, first, last);
+    RETURN_IF_ERROR(ForwardAndBackward(part, micro + 1 == micro_batches, record));
+  }
+
+  RETURN_IF_ERROR(Exchange(step, record));
+  record.lateness = deps_.clock.lateness();
+  return record;
+}
+
+absl::StatusOr<RankBatch> TrainStep::TakeBatch(StepRecord& record) {
+  deps_.progress("input");
+  const Nanos begins = deps_.clock.Now();
+  ASSIGN_OR_RETURN(RankBatch batch, deps_.input.Next(options_.input_timeout));
+  deps_.clock.Resume();
+  record.input = deps_.clock.Now() - begins;
+  record.epoch = batch.position.epoch;
+  record.samples = batch.samples();
+  record.weight = static_cast<double>(batch.samples());
+  deps_.trace.Count(options_.rank, "input queue depth", deps_.input.depth(), deps_.clock.Now());
+  RecordSpan("input", Track::kInput, record.step, begins, deps_.clock.Now());
+  return batch;
+}
+
+absl::Status TrainStep::ForwardAndBackward(const Batch& batch, bool last, StepRecord& record) {
+  const std::int64_t samples = batch.inputs.data == nullptr ? 0 : batch.inputs.shape[0];
+  const LayerTimes& modelled = deps_.modelled.For(samples);
+  deps_.progress("forward");
+  const Nanos forward_begins = deps_.clock.Now();
+  const Stretch slow_forward = deps_.faults.StretchOf(Phase::kForward);
+  for (int layer = 0; samples > 0 && layer < deps_.model.layer_count(); ++layer) {
+    RETURN_IF_ERROR(deps_.model.ForwardLayer(layer, batch));
+    deps_.clock.Hold(modelled.forward[static_cast<std::size_t>(layer)],
+                     layer == 0 ? slow_forward : Stretch{slow_forward.factor, Nanos::zero()});
+  }
+  const Nanos backward_begins = deps_.clock.Now();
+  record.forward += backward_begins - forward_begins;
+  RecordSpan("forward", Track::kCompute, record.step, forward_begins, backward_begins);
+
+  if (samples > 0) {
+    ASSIGN_OR_RETURN(const compute::LossSum loss, deps_.model.Loss(batch));
+    record.loss_sum += loss.loss;
+  }
+  deps_.progress("backward");
+  const Stretch slow_backward = deps_.faults.StretchOf(Phase::kBackward);
+  std::size_t next_bucket = 0;
+  for (int layer = deps_.model.layer_count() - 1; layer >= 0; --layer) {
+    if (samples > 0) {
+      RETURN_IF_ERROR(deps_.model.BackwardLayer(layer, batch));
+      const bool first = layer == deps_.model.layer_count() - 1;
+      deps_.clock.Hold(modelled.backward[static_cast<std::size_t>(layer)],
+                       first ? slow_backward : Stretch{slow_backward.factor, Nanos::zero()});
+    }
+    if (last && next_bucket < buckets_.size() && buckets_[next_bucket].last_layer == layer) {
+      deps_.exchange.Begin(record.step, buckets_[next_bucket]);
+      ++next_bucket;
+    }
+  }
+  record.backward += deps_.clock.Now() - backward_begins;
+  RecordSpan("backward", Track::kCompute, record.step, backward_begins, deps_.clock.Now());
+  return absl::OkStatus();
+}
+
+absl::Status TrainStep::Exchange(Step step, StepRecord& record) {
+  deps_.progress("exchange");
+  const Nanos begins = deps_.clock.Now();
+  // In fp32 an Inf or NaN is the model's, not an overflow: it is never hidden by skipping a step.
+  ASSIGN_OR_RETURN(const StepExchange exchanged,
+                   deps_.exchange.FinishStep(step, /*overflow=*/false));
+  deps_.clock.Resume();
+  record.exposed = exchanged.exposed;
+  record.staleness = exchanged.staleness;
+  RecordSpan("exchange wait", Track::kHost, step, begins, deps_.clock.Now());
+  return Update(step, exchanged, record);
+}
+
+absl::Status TrainStep::Update(Step step, const StepExchange& exchanged, StepRecord& record) {
+  if (deps_.exchange.outcome() == Outcome::kUpdatedParameters || exchanged.overflow) {
+    return absl::OkStatus();
+  }
+  RANKLAB_CHECK(exchanged.weight_sum > 0.0, "step %d has no samples on any rank", step);
+  const Nanos begins = deps_.clock.Now();
+  RETURN_IF_ERROR(deps_.optimizer.Apply(deps_.model.parameters(), deps_.model.gradients(),
+                                        1.0 / exchanged.weight_sum));
+  deps_.clock.Hold(deps_.modelled.For(record.samples).optimizer,
+                   deps_.faults.StretchOf(Phase::kOptimizer));
+  record.optimizer = deps_.clock.Now() - begins;
+  RecordSpan("optimizer", Track::kCompute, step, begins, deps_.clock.Now());
+  return absl::OkStatus();
+}
+
+void TrainStep::RecordSpan(const char* name, Track track, Step step, Nanos begins, Nanos ends) {
+  deps_.trace.Record(Span{.rank = options_.rank,
+                          .track = track,
+                          .name = name,
+                          .step = step,
+                          .begins = begins,
+                          .ends = ends});
+}
+
+}  // namespace ranklab::worker

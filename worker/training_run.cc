@@ -1,0 +1,236 @@
+#include "worker/training_run.h"
+
+#include <csignal>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/check.h"
+#include "core/overloaded.h"
+#include "core/status.h"
+#include "worker/evaluate.h"
+
+namespace ranklab::worker {
+namespace {
+
+using experiment::Phase;
+using experiment::StepRecord;
+
+double Seconds(Nanos nanos) { return static_cast<double>(nanos.count()) * 1e-9; }
+
+Nanos PhaseOf(const StepRecord& record, Phase phase) {
+  switch (phase) {
+    case Phase::kInput:
+      return record.input;
+    case Phase::kForward:
+      return record.forward;
+    case Phase::kBackward:
+      return record.backward;
+    case Phase::kOptimizer:
+      return record.optimizer;
+    case Phase::kExchange:
+      return record.exposed;
+  }
+  return Nanos::zero();
+}
+
+template <typename T>
+T Median(std::vector<T> values) {
+  RANKLAB_CHECK(!values.empty());
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+TrainingRun::TrainingRun(EventLoop& loop, Network& network, const Dataset& data,
+                         RankFaults& faults, const StatusLatch& aborted, RunObserver& observer,
+                         const TrainingRunOptions& options)
+    : loop_(loop),
+      network_(network),
+      data_(data),
+      faults_(faults),
+      aborted_(aborted),
+      observer_(observer),
+      options_(options),
+      device_({.threads = options.spec.compute.threads}),
+      clock_(loop,
+             {.modelled = !options.spec.compute.native(), .time_scale = options.time_scale},
+             aborted),
+      progress_([this](const char* phase) { observer_.OnPhase(step_, phase); }) {}
+
+TrainingRun::~TrainingRun() {
+  // The exchange waits for what it has begun on the loop; an aborted transport ends all of it.
+  network_.Abort(Aborted("the run is over"));
+  train_step_.reset();
+  exchange_.reset();
+}
+
+absl::Status TrainingRun::Prepare() {
+  const experiment::LabSpec& spec = options_.spec;
+  const int workers = spec.cluster.workers;
+  if (spec.train.precision != "fp32") {
+    return Unimplemented("train.precision %s is not supported yet; fp32 is", spec.train.precision);
+  }
+  const std::int64_t share = spec.BatchOf(0);
+  const std::int64_t micro = (share + spec.train.accumulate - 1) / spec.train.accumulate;
+  ASSIGN_OR_RETURN(model_, MakeModel(spec, device_, micro, data_.inputs, data_.classes));
+  RETURN_IF_ERROR(model_->Initialize(spec.seed));
+  ASSIGN_OR_RETURN(optimizer_,
+                   compute::MakeOptimizer({.name = spec.train.optimizer,
+                                           .learning_rate = spec.train.learning_rate,
+                                           .momentum = spec.train.momentum},
+                                          device_));
+  ASSIGN_OR_RETURN(DeviceStep modelled, DeviceStep::Make(spec, *model_));
+  modelled_ = std::make_unique<DeviceStep>(std::move(modelled));
+  plan_ = std::make_unique<SamplePlan>(spec.seed, data_.train.samples(), spec.GlobalBatch());
+  input_ = std::make_unique<InputQueue>(
+      data_, *plan_, InputQueue::Options{.rank = options_.rank, .ranks = workers});
+  ASSIGN_OR_RETURN(exchange_,
+                   MakeExchange({loop_, network_.messenger(), trace_, reducer_, *model_},
+                                {.spec = spec.exchange,
+                                 .generation = options_.generation,
+                                 .rank = options_.rank,
+                                 .workers = workers,
+                                 .servers = spec.cluster.servers,
+                                 .timeout = options_.exchange_timeout}));
+  train_step_ = std::make_unique<TrainStep>(
+      TrainStepDeps{*model_, *exchange_, *optimizer_, *input_, *modelled_, faults_, clock_, trace_,
+                    progress_},
+      TrainStepOptions{.rank = options_.rank,
+                       .micro_batches = spec.train.accumulate,
+                       .buckets = {.first = spec.exchange.first_bucket,
+                                   .other = spec.exchange.bucket}});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TrainingResult> TrainingRun::Run() {
+  RANKLAB_CHECK(train_step_ != nullptr, "Prepare comes first");
+  TrainingResult result;
+  const Step steps = options_.spec.train.steps;
+  for (step_ = 1;; ++step_) {
+    ASSIGN_OR_RETURN(const StepRecord record, OneStep(step_));
+    result.samples += record.samples;
+    result.steps = step_;
+    if (exchange_->Finished(step_, steps)) {
+      break;
+    }
+  }
+  // Nobody waits for this worker's next step any more; then all read the same final parameters.
+  observer_.OnPhase(step_, "leaving");
+  RETURN_IF_ERROR(exchange_->Leave());
+  RETURN_IF_ERROR(observer_.Barrier("trained"));
+  RETURN_IF_ERROR(exchange_->FetchFinal());
+  RETURN_IF_ERROR(observer_.Barrier("fetched"));
+  if (options_.calibrate) {
+    AddCalibration(result);
+    return result;
+  }
+  return Evaluate(std::move(result));
+}
+
+absl::StatusOr<StepRecord> TrainingRun::OneStep(Step step) {
+  if (aborted_.is_set()) {
+    return Aborted("the generation was aborted in step %d", step);
+  }
+  const std::vector<FaultChange> changes = faults_.BeginStep(step);
+  ApplyFaults(changes, step);
+  ASSIGN_OR_RETURN(StepRecord record, train_step_->Run(step));
+  const Network::Traffic traffic = network_.TrafficSoFar();
+  record.bytes_sent = traffic.sent - traffic_.sent;
+  record.bytes_received = traffic.received - traffic_.received;
+  traffic_ = traffic;
+  // A step lasts until the next one begins: what is done between them is not hidden.
+  const Nanos ends = loop_.Now();
+  record.begins = records_.empty() ? record.begins : last_ends_;
+  record.step_time = ends - record.begins;
+  last_ends_ = ends;
+  records_.push_back(record);
+  for (const FaultChange& change : changes) {
+    observer_.OnFault(change, step, Describe(change));
+  }
+  observer_.OnStep(record, trace_.Take());
+  return record;
+}
+
+void TrainingRun::ApplyFaults(const std::vector<FaultChange>& changes, Step step) {
+  bool links_changed = false;
+  for (const FaultChange& change : changes) {
+    if (const auto* link = std::get_if<experiment::ShapeLink>(&change.injection.effect)) {
+      links_changed = true;
+      if (change.begins) {
+        network_.ShapeLink(link->from == options_.rank ? link->to : link->from, link->spec);
+      } else {
+        network_.ResetLinks();
+      }
+    }
+  }
+  if (links_changed) {
+    observer_.OnPhase(step, "links reshaped");
+  }
+  input_->SlowDown(Nanos(static_cast<std::int64_t>(
+      static_cast<double>(faults_.StretchOf(Phase::kInput).extra.count()) *
+      options_.time_scale)));
+  if (faults_.Killed()) {
+    // As the kernel's out-of-memory killer would: no goodbye.
+    kill(getpid(), SIGKILL);
+  }
+}
+
+// What was applied, as measured in the step where it began or ended, beside the step before.
+std::string TrainingRun::Describe(const FaultChange& change) const {
+  const StepRecord& now = records_.back();
+  const double scale = options_.time_scale;
+  return std::visit(
+      Overloaded{
+          [&](const experiment::SlowPhase& slow) {
+            const double after = Seconds(PhaseOf(now, slow.phase)) / scale;
+            if (records_.size() < 2) {
+              return absl::StrFormat("%.6f s", after);
+            }
+            const double before = Seconds(PhaseOf(records_[records_.size() - 2], slow.phase));
+            return absl::StrFormat("%.6f s, %.6f s in the step before", after, before / scale);
+          },
+          [&](const experiment::Pause&) {
+            const Nanos rest =
+                now.step_time - now.input - now.forward - now.backward - now.exposed - now.optimizer;
+            return absl::StrFormat("%.6f s outside every phase of the step", Seconds(rest) / scale);
+          },
+          [&](const auto&) { return std::string(change.begins ? "in force" : "ended"); },
+      },
+      change.injection.effect);
+}
+
+absl::StatusOr<TrainingResult> TrainingRun::Evaluate(TrainingResult result) {
+  observer_.OnPhase(step_, "evaluating");
+  ASSIGN_OR_RETURN(result.param_hash, ParamHash(*model_));
+  ASSIGN_OR_RETURN(const Evaluation train,
+                   worker::Evaluate(*model_, data_.train, data_.inputs));
+  ASSIGN_OR_RETURN(const Evaluation test,
+                   worker::Evaluate(*model_, data_.test, data_.inputs));
+  result.final_loss = train.loss;
+  result.accuracy = test.accuracy;
+  result.passes =
+      static_cast<double>(result.samples) / static_cast<double>(data_.train.samples());
+  result.memory = device_.memory();
+  return result;
+}
+
+// The first step pays for what is made on first use.
+void TrainingRun::AddCalibration(TrainingResult& result) const {
+  std::vector<double> rates;
+  std::vector<Nanos> steps;
+  for (std::size_t i = records_.size() > 1 ? 1 : 0; i < records_.size(); ++i) {
+    const StepRecord& record = records_[i];
+    steps.push_back(record.forward + record.backward + record.optimizer);
+    if (record.exposed > Nanos::zero() && record.bytes_sent > 0) {
+      rates.push_back(static_cast<double>(record.bytes_sent) / Seconds(record.exposed));
+    }
+  }
+  result.calibrated_step = Median(std::move(steps));
+  result.loopback_bytes_per_second = rates.empty() ? 0.0 : Median(std::move(rates));
+}
+
+}  // namespace ranklab::worker

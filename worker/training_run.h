@@ -1,0 +1,109 @@
+// One repeat of one cell on one worker, from loading to the final evaluation: the story that the
+// training thread runs from top to bottom.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <absl/functional/any_invocable.h>
+#include <absl/status/statusor.h>
+
+#include "collectives/cpu_reducer.h"
+#include "compute/device.h"
+#include "core/event_loop.h"
+#include "core/status_latch.h"
+#include "experiment/lab_spec.h"
+#include "experiment/run_record.h"
+#include "worker/dataset.h"
+#include "worker/exchange.h"
+#include "worker/input_queue.h"
+#include "worker/modelled_step.h"
+#include "worker/network.h"
+#include "worker/rank_faults.h"
+#include "worker/sample_plan.h"
+#include "worker/step_clock.h"
+#include "worker/trace_buffer.h"
+#include "worker/train_step.h"
+
+namespace ranklab::worker {
+
+struct TrainingRunOptions {
+  experiment::LabSpec spec;  // of the cell; calibration replaces fabric and compute by native
+  Rank rank = 0;
+  std::uint32_t generation = 0;
+  double time_scale = 1.0;
+  bool calibrate = false;
+  Nanos exchange_timeout{};  // of one step's exchange, wall time
+};
+
+// What the run tells the outside; on the training thread.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  virtual void OnPhase(Step step, const char* phase) = 0;
+  virtual void OnStep(const experiment::StepRecord& record, TraceBuffer::Taken trace) = 0;
+  virtual void OnFault(const FaultChange& change, Step step, const std::string& applied) = 0;
+  // Returns when all workers of the generation are there. Errors: DeadlineExceeded; Aborted.
+  virtual absl::Status Barrier(const std::string& name) = 0;
+};
+
+struct TrainingResult {
+  std::string param_hash;
+  double final_loss = 0;  // mean over the training split
+  double accuracy = 0;    // on the test split
+  std::int64_t samples = 0;
+  double passes = 0;  // over the training split, by this worker alone
+  Step steps = 0;
+  std::vector<compute::MemoryCount> memory;
+  Nanos calibrated_step{};             // median compute of a native step
+  double loopback_bytes_per_second = 0;  // sent by this worker while it waited for the exchange
+};
+
+class TrainingRun {
+ public:
+  // All must outlive the run. `aborted` ends every wait.
+  TrainingRun(EventLoop& loop, Network& network, const Dataset& data, RankFaults& faults,
+              const StatusLatch& aborted, RunObserver& observer, const TrainingRunOptions& options);
+  ~TrainingRun();
+
+  // Makes model, plan and exchange: what a generation's readiness means.
+  absl::Status Prepare();
+
+  // Trains, waits for the others, evaluates.
+  absl::StatusOr<TrainingResult> Run();
+
+ private:
+  absl::StatusOr<experiment::StepRecord> OneStep(Step step);
+  void ApplyFaults(const std::vector<FaultChange>& changes, Step step);
+  std::string Describe(const FaultChange& change) const;
+  absl::StatusOr<TrainingResult> Evaluate(TrainingResult result);
+  void AddCalibration(TrainingResult& result) const;
+
+  EventLoop& loop_;
+  Network& network_;
+  const Dataset& data_;
+  RankFaults& faults_;
+  const StatusLatch& aborted_;
+  RunObserver& observer_;
+  const TrainingRunOptions options_;
+
+  compute::CpuDevice device_;
+  collectives::CpuReducer reducer_;
+  TraceBuffer trace_;
+  StepClock clock_;
+  Step step_ = 0;
+  absl::AnyInvocable<void(const char*)> progress_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<compute::Optimizer> optimizer_;
+  std::unique_ptr<DeviceStep> modelled_;
+  std::unique_ptr<SamplePlan> plan_;
+  std::unique_ptr<InputQueue> input_;
+  std::unique_ptr<GradientExchange> exchange_;
+  std::unique_ptr<TrainStep> train_step_;
+  std::vector<experiment::StepRecord> records_;
+  Network::Traffic traffic_;
+  Nanos last_ends_{};
+};
+
+}  // namespace ranklab::worker

@@ -1,0 +1,116 @@
+#include "worker/worker.h"
+
+#include <utility>
+
+#include "core/status.h"
+#include "worker/assignment.h"
+#include "worker/record_messages.h"
+
+namespace ranklab::worker {
+namespace {
+
+constexpr Nanos kGoTimeout = std::chrono::seconds(60);
+
+// Passes on what a run says to the coordinator.
+class RunReporter final : public RunObserver {
+ public:
+  RunReporter(Member& member, GenerationInbox& inbox) : member_(member), inbox_(inbox) {}
+
+  void OnPhase(Step step, const char* phase) override { member_.SetProgress(inbox_, step, phase); }
+
+  void OnStep(const experiment::StepRecord& record, TraceBuffer::Taken trace) override {
+    v1::MemberMessage message;
+    message.mutable_steps()->set_generation(generation());
+    *message.mutable_steps()->add_rows() = ToMessage(record, trace, member_.clock_offset());
+    member_.Send(std::move(message));
+  }
+
+  void OnFault(const FaultChange& change, Step step, const std::string& applied) override {
+    v1::MemberMessage message;
+    v1::InjectionApplied& out = *message.mutable_applied();
+    out.set_generation(generation());
+    out.set_injection(change.id);
+    out.set_step(step);
+    out.set_asked(change.injection.text);
+    out.set_applied(applied);
+    out.set_ends(!change.begins);
+    member_.Send(std::move(message));
+  }
+
+  absl::Status Barrier(const std::string& name) override {
+    v1::MemberMessage message;
+    message.mutable_arrival()->set_generation(generation());
+    message.mutable_arrival()->set_barrier(name);
+    member_.Send(std::move(message));
+    return inbox_.WaitReleased(name, Nanos(inbox_.assignment().timeout_ns()));
+  }
+
+ private:
+  std::uint32_t generation() const { return inbox_.assignment().generation(); }
+
+  Member& member_;
+  GenerationInbox& inbox_;
+};
+
+std::string FolderOf(const std::string& file) {
+  const std::size_t slash = file.rfind('/');
+  return slash == std::string::npos ? "." : file.substr(0, slash);
+}
+
+}  // namespace
+
+absl::StatusOr<const Dataset*> Worker::DataOf(const experiment::LabSpec& spec,
+                                              const std::string& lab_file) {
+  const experiment::DataSpec& data = spec.data;
+  const std::string key =
+      absl::StrFormat("%s|%s|%s|%s|%s|%d|%d|%d|%d|%d", data.kind, data.images, data.labels,
+                      data.test_images, data.test_labels, data.samples, data.inputs, data.classes,
+                      data.split_seed, data.kind == "synthetic" ? spec.seed : 0);
+  const auto found = datasets_.find(key);
+  if (found != datasets_.end()) {
+    return &found->second;
+  }
+  ASSIGN_OR_RETURN(Dataset dataset, LoadDataset(data, spec.seed, FolderOf(lab_file)));
+  return &datasets_.emplace(key, std::move(dataset)).first->second;
+}
+
+void Worker::Run(Member& member, GenerationInbox& inbox) {
+  const v1::Assignment& assignment = inbox.assignment();
+  const auto cell = ReadAssignment(assignment, member.loop().Now(), member.clock_offset());
+  if (!cell.ok()) {
+    return member.SendReady(inbox, cell.status(), "");
+  }
+  const auto data = DataOf(cell->spec, assignment.lab_name());
+  if (!data.ok()) {
+    return member.SendReady(inbox, data.status(), cell->lab_hash);
+  }
+  auto network = Network::Open(member.loop(), member.ports(), cell->spec, cell->network);
+  if (!network.ok()) {
+    return member.SendReady(inbox, network.status(), cell->lab_hash);
+  }
+  member.ReportLostPeers(inbox, **network);
+  RankFaults faults(assignment.rank(), assignment.workers_size(), cell->spec.scenario);
+  RunReporter reporter(member, inbox);
+  TrainingRun run(member.loop(), **network, **data, faults, inbox.aborted(), reporter,
+                  {.spec = cell->spec,
+                   .rank = assignment.rank(),
+                   .generation = assignment.generation(),
+                   .time_scale = cell->network.time_scale,
+                   .calibrate = assignment.calibrate(),
+                   .exchange_timeout = ExchangeTimeout(cell->spec, cell->network.time_scale)});
+  const GenerationInbox::Attachment attached(inbox, **network, &faults);
+  const absl::Status prepared = run.Prepare();
+  member.SendReady(inbox, prepared, cell->lab_hash);
+  if (!prepared.ok() || !inbox.go().Wait(kGoTimeout, "the coordinator's go").ok()) {
+    return;
+  }
+  const absl::StatusOr<TrainingResult> trained = run.Run();
+  v1::CellResult result;
+  if (trained.ok()) {
+    AddTo(result, *trained);
+  }
+  AddTo(result, (*network)->Describe(), (*network)->transport());
+  member.SendResult(inbox, trained.status(), std::move(result));
+}
+
+}  // namespace ranklab::worker
