@@ -17,18 +17,23 @@ class Service;
 namespace ranklab::transport {
 
 struct ServiceHostOptions {
-  std::string address;  // "0.0.0.0:7070"; port 0 picks one
+  std::string address;                   // "0.0.0.0:7070"; port 0 picks one
   std::vector<grpc::Service*> services;  // must outlive the host
 };
 
 class ServiceHost {
  public:
-  // Errors: AlreadyExists, the port is taken, with how to choose another; InvalidArgument.
+  // Errors: AlreadyExists, the port is taken, with how to choose another; InvalidArgument, not an
+  // address, or not one of this machine; Unavailable, anything else that the system refuses.
   static absl::StatusOr<std::unique_ptr<ServiceHost>> Start(const ServiceHostOptions& options);
-  ~ServiceHost();
+  ~ServiceHost();  // Shutdown without grace
 
   int port() const;
-  void Shutdown(Nanos grace);  // ends calls still open after `grace`
+
+  // Accepts nothing more, cancels the calls that are open after `grace`, returns when all have
+  // ended. Not on the loop: calls may need it to end.
+  // Requires: services' reactors finish when they are cancelled, even if their loop has stopped.
+  void Shutdown(Nanos grace);
 
  private:
   class Core;
