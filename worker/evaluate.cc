@@ -12,14 +12,12 @@
 
 namespace ranklab::worker {
 
-absl::StatusOr<Evaluation> Evaluate(Model& model, const Split& split, int inputs,
-                                    std::int64_t max_samples) {
-  RANKLAB_CHECK(max_samples >= 1 && split.samples() >= 1, "%d of %d samples", max_samples,
-                split.samples());
+absl::StatusOr<Evaluation> Evaluate(Model& model, const Split& split, int inputs) {
+  RANKLAB_CHECK(split.samples() >= 1, "an empty split");
   RANKLAB_CHECK(std::ssize(split.inputs) == split.samples() * inputs);
   compute::LossSum sum;
-  for (std::int64_t first = 0; first < split.samples(); first += max_samples) {
-    const std::int64_t samples = std::min(max_samples, split.samples() - first);
+  for (std::int64_t first = 0; first < split.samples(); first += model.max_samples()) {
+    const std::int64_t samples = std::min(model.max_samples(), split.samples() - first);
     // A view writes through its pointer, a split is read only: copy the part.
     const auto values = split.inputs.begin() + first * inputs;
     std::vector<float> part(values, values + samples * inputs);

@@ -16,10 +16,9 @@ struct Evaluation {
   double accuracy = 0;  // share of samples whose largest logit is the label
 };
 
-// Forward passes over `split`, at most `max_samples` at a time (what the model was made for).
-// Leaves parameters and gradients as they are. Requires: at least one sample, of `inputs` values.
-absl::StatusOr<Evaluation> Evaluate(Model& model, const Split& split, int inputs,
-                                    std::int64_t max_samples);
+// Forward passes over `split`, as many samples at a time as the model takes. Leaves parameters and
+// gradients as they are. Requires: at least one sample, of `inputs` values.
+absl::StatusOr<Evaluation> Evaluate(Model& model, const Split& split, int inputs);
 
 // XXH3 128 of the parameters' bytes, 32 hexadecimal digits: equal on two ranks if and, for
 // practical purposes, only if every bit is. Source: Y. Collet, xxHash.

@@ -73,4 +73,10 @@ LayerTimes ModelledTimes(const Model& model, const fabric::DeviceModel& device, 
   return times;
 }
 
+std::string_view WorkerOptimizer(const experiment::LabSpec& spec) {
+  const bool on_server =
+      std::holds_alternative<experiment::ParameterServerSpec>(spec.exchange.kind);
+  return on_server ? std::string_view() : std::string_view(spec.train.optimizer);
+}
+
 }  // namespace ranklab::worker

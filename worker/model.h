@@ -86,6 +86,9 @@ struct LayerTimes {
   Nanos optimizer{};
 };
 
+// The optimizer that the worker applies: none behind a parameter server.
+std::string_view WorkerOptimizer(const experiment::LabSpec& spec);
+
 // For `samples` samples. `optimizer`: a name of compute/optimizer.h, or "" where a server applies
 // the update and the worker has none.
 LayerTimes ModelledTimes(const Model& model, const fabric::DeviceModel& device, Nanos op_overhead,
