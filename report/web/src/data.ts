@@ -1,0 +1,114 @@
+// The run as the program writes it (experiment/run_record.h). Times in modelled seconds.
+
+export interface Spread {
+  median: number;
+  least: number;
+  most: number;
+}
+
+export interface RankBreakdown {
+  rank: number;
+  input: number;
+  forward: number;
+  backward: number;
+  exposed: number;
+  optimizer: number;
+  other: number;
+}
+
+export interface Cell {
+  part: string;
+  cell: number;
+  baseline: boolean;
+  settings: [string, string][];
+  exchange: string;
+  transport: string;
+  fabric: string;
+  workers: number;
+  servers: number;
+  threads: number;
+  time_scale: number;
+  kind: string;
+  repeats: number;
+  samples_per_second: Spread;
+  step_seconds: Spread;
+  exposed_seconds: Spread;
+  efficiency: number;
+  predicted_seconds: number;
+  ratio: number;
+  final_loss: number;
+  accuracy: number;
+  breakdown: RankBreakdown[];
+  loss_curve: number[];
+  loss_seconds: number[];
+  staleness: [number, number][];
+  messages: number;
+  could_not_keep_up: number;
+  findings: string[];
+}
+
+export interface ExpectationOutcome {
+  part: string;
+  text: string;
+  held: boolean;
+  found: string;
+}
+
+export interface Summary {
+  lab: string;
+  question: string;
+  lab_text: string;
+  lab_hash: string;
+  build: string;
+  environment: Record<string, string>;
+  cells: Cell[];
+  expectations: ExpectationOutcome[];
+  sentences: string[];
+  verdict: string;
+  exit_code: number;
+  complete: boolean;
+}
+
+// One step of one rank, for the timeline.
+export interface TimelineStep {
+  rank: number;
+  step: number;
+  begins: number;
+  input: number;
+  forward: number;
+  backward: number;
+  exposed: number;
+  optimizer: number;
+  total: number;
+}
+
+export interface Timeline {
+  part: string;
+  cell: number;
+  steps: TimelineStep[];
+}
+
+export interface Run {
+  summary: Summary;
+  timelines: Timeline[];
+}
+
+export function readRun(): Run {
+  const holder = document.getElementById("run");
+  if (holder === null || holder.textContent === null) {
+    throw new Error("the page holds no run");
+  }
+  return JSON.parse(holder.textContent) as Run;
+}
+
+export function partsOf(summary: Summary): string[] {
+  return [...new Set(summary.cells.map((cell) => cell.part))];
+}
+
+// What tells a cell from the others of its part, without exchange, fabric and workers.
+export function otherSettings(cell: Cell): string {
+  return cell.settings
+    .filter(([path]) => !/^(exchange|fabric\.preset|cluster\.workers)/.test(path))
+    .map(([path, value]) => `${path} ${value}`)
+    .join(", ");
+}

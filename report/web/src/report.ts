@@ -1,0 +1,135 @@
+// The report of a run: one page, opens offline.
+import { addBreakdown } from "./breakdown";
+import { partsOf, readRun, type Cell, type Run, type Summary } from "./data";
+import { element, section, table } from "./dom";
+import { duration, percent, rate, significant } from "./format";
+import { addScaling } from "./scaling";
+import { addStragglers } from "./straggler";
+
+function addHead(page: HTMLElement, summary: Summary): void {
+  page.append(element("h1", summary.lab));
+  if (summary.question !== "") {
+    page.append(element("p", summary.question, "question"));
+  }
+  const good = summary.exit_code === 0 && summary.complete;
+  page.append(element("p", summary.verdict, good ? "verdict good" : "verdict bad"));
+  const answers = element("ul", "", "answers");
+  for (const sentence of summary.sentences) {
+    answers.append(element("li", sentence));
+  }
+  const findings = new Set(summary.cells.flatMap((cell) => cell.findings));
+  for (const finding of findings) {
+    answers.append(element("li", finding, "finding"));
+  }
+  if (answers.childElementCount > 0) {
+    page.append(answers);
+  }
+}
+
+function spread(cell: Cell): string {
+  const { median, least, most } = cell.step_seconds;
+  return median > 0 ? `${duration(median)} (${percent((most - least) / median)})` : "–";
+}
+
+function addTables(page: HTMLElement, summary: Summary): void {
+  const made = section(
+    "Figures",
+    "Times are in the modelled cluster's units: wall time divided by the time scale. The spread " +
+      "is the range over the repeats, in per cent of the median.",
+  );
+  for (const part of partsOf(summary)) {
+    const cells = summary.cells.filter((cell) => cell.part === part);
+    made.append(
+      table(
+        cells,
+        [
+          { title: "exchange", value: (cell) => cell.exchange },
+          { title: "fabric", value: (cell) => cell.fabric },
+          { title: "workers", value: (cell) => `${cell.workers}`, numeric: true },
+          { title: "samples", value: (cell) => rate(cell.samples_per_second.median), numeric: true },
+          { title: "step (spread)", value: spread, numeric: true },
+          { title: "exposed", value: (cell) => duration(cell.exposed_seconds.median), numeric: true },
+          {
+            title: "efficiency",
+            value: (cell) => (cell.efficiency > 0 ? significant(cell.efficiency) : "–"),
+            numeric: true,
+          },
+          {
+            title: "predicted",
+            value: (cell) => (cell.predicted_seconds > 0 ? duration(cell.predicted_seconds) : "–"),
+            numeric: true,
+          },
+          {
+            title: "ratio",
+            value: (cell) => (cell.ratio > 0 ? significant(cell.ratio) : "–"),
+            numeric: true,
+          },
+          { title: "final loss", value: (cell) => significant(cell.final_loss), numeric: true },
+          { title: "accuracy", value: (cell) => percent(cell.accuracy), numeric: true },
+          { title: "time scale", value: (cell) => significant(cell.time_scale), numeric: true },
+          { title: "kind", value: (cell) => cell.kind },
+        ],
+        part,
+      ),
+    );
+  }
+  page.append(made);
+}
+
+function addExpectations(page: HTMLElement, summary: Summary): void {
+  if (summary.expectations.length === 0) {
+    return;
+  }
+  const made = section("Expectations");
+  made.append(
+    table(
+      summary.expectations,
+      [
+        { title: "part", value: (row) => row.part },
+        { title: "expected", value: (row) => row.text },
+        { title: "outcome", value: (row) => (row.held ? "held" : "FAILED") },
+        { title: "found", value: (row) => row.found },
+      ],
+      "What the lab claims, and what was found",
+    ),
+  );
+  page.append(made);
+}
+
+function addSources(page: HTMLElement, summary: Summary): void {
+  const made = section("The lab and its environment");
+  const entries = Object.entries(summary.environment);
+  entries.push(["build", summary.build], ["lab hash", summary.lab_hash]);
+  made.append(
+    table(
+      entries,
+      [
+        { title: "what", value: ([key]) => key },
+        { title: "value", value: ([, value]) => value },
+      ],
+      "Environment",
+    ),
+  );
+  made.append(element("pre", summary.lab_text));
+  page.append(made);
+}
+
+function render(run: Run): void {
+  const page = element("main");
+  document.body.append(page);
+  const { summary, timelines } = run;
+  addHead(page, summary);
+  const disturbed = new Set(timelines.map((timeline) => timeline.part));
+  for (const part of partsOf(summary)) {
+    addScaling(page, part, summary.cells);
+    addStragglers(page, part, summary.cells, timelines);
+    if (!disturbed.has(part)) {
+      addBreakdown(page, part, summary.cells);
+    }
+  }
+  addTables(page, summary);
+  addExpectations(page, summary);
+  addSources(page, summary);
+}
+
+render(readRun());
