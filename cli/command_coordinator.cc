@@ -15,8 +15,9 @@ void AddCoordinatorCommand(CLI::App& app, int& exit_code) {
   command->add_option("--listen", options->listen, "address of the gRPC server")
       ->capture_default_str();
   command->add_flag("--once", options->once, "end with the first lab, with its exit code");
-  command->add_option("--announce-fd", options->announce_fd,
-                      "file descriptor to write the port to, once it listens")
+  command
+      ->add_option("--announce-fd", options->announce_fd,
+                   "file descriptor to write the port to, once it listens")
       ->group("");
   command->callback([options, &exit_code] { exit_code = RunCoordinatorProcess(*options); });
 }

@@ -20,8 +20,7 @@ struct MemberFlags {
 };
 
 int RunMember(MemberFlags flags) {
-  const auto wanted =
-      WantedRank(flags.rank, [](const char* name) { return std::getenv(name); });
+  const auto wanted = WantedRank(flags.rank, [](const char* name) { return std::getenv(name); });
   if (!wanted.ok()) {
     return Fail(wanted.status());
   }
@@ -35,10 +34,11 @@ void AddMemberCommand(CLI::App& app, Role role, const char* name, const char* wo
   auto flags = std::make_shared<MemberFlags>();
   flags->process.role = role;
   CLI::App* command = app.add_subcommand(name, words);
-  command->footer(std::string("Example:\n  ranklab ") + name +
-                  " --coordinator coordinator:7070\n"
-                  "The rank comes from --rank or the launch environment (RANK, SLURM_PROCID,\n"
-                  "OMPI_COMM_WORLD_RANK, PMI_RANK, JOB_COMPLETION_INDEX), else in order of joining.");
+  command->footer(
+      std::string("Example:\n  ranklab ") + name +
+      " --coordinator coordinator:7070\n"
+      "The rank comes from --rank or the launch environment (RANK, SLURM_PROCID,\n"
+      "OMPI_COMM_WORLD_RANK, PMI_RANK, JOB_COMPLETION_INDEX), else in order of joining.");
   command->add_option("--coordinator", flags->process.coordinator, "its address, host:port")
       ->capture_default_str();
   command->add_option("--listen", flags->process.listen, "address of this process's gRPC server")
@@ -47,8 +47,9 @@ void AddMemberCommand(CLI::App& app, Role role, const char* name, const char* wo
       ->check(CLI::Range(0, 65535));
   command->add_option("--advertise", flags->process.advertise, "host that peers can reach");
   command->add_option("--rank", flags->rank, "wanted rank")->check(CLI::NonNegativeNumber);
-  command->add_option("--join-timeout", flags->join_timeout_seconds,
-                      "seconds to wait for the coordinator")
+  command
+      ->add_option("--join-timeout", flags->join_timeout_seconds,
+                   "seconds to wait for the coordinator")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->callback([flags, &exit_code] { exit_code = RunMember(*flags); });

@@ -16,8 +16,8 @@ constexpr Nanos kConnectTimeout = std::chrono::seconds(5);
 
 void PrintTable(const v1::StatusReply& status) {
   if (status.lab().empty()) {
-    std::printf("no lab is running%s%s\n", status.verdict().empty() ? "" : "; the last one: ",
-                status.verdict().c_str());
+    std::printf("no lab is running%s%s\n",
+                status.verdict().empty() ? "" : "; the last one: ", status.verdict().c_str());
   } else {
     std::printf("lab %s, part %s, cell %d, repeat %d, generation %u, time scale %g\n",
                 status.lab().c_str(), status.part().c_str(), status.cell(), status.repeat(),

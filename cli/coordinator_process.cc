@@ -1,11 +1,11 @@
 #include "cli/coordinator_process.h"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <cstdio>
 #include <memory>
 #include <utility>
+
+#include <unistd.h>
 
 #include "cli/build_id.h"
 #include "cli/exit_code.h"
@@ -50,8 +50,8 @@ int RunCoordinatorProcess(const CoordinatorProcessOptions& options) {
     finished.Set(absl::OkStatus());
   };
   coordinator::CoordinatorService service(loop, std::move(service_options));
-  auto host = transport::ServiceHost::Start(
-      {.address = options.listen, .services = {&service.service()}});
+  auto host =
+      transport::ServiceHost::Start({.address = options.listen, .services = {&service.service()}});
   if (!host.ok()) {
     return Fail(host.status());
   }

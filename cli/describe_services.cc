@@ -47,8 +47,7 @@ class ParameterServerService final : public v1::ParameterServer::CallbackService
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeWorkerService(
-    std::function<v1::WorkerDescription()> describe) {
+std::unique_ptr<grpc::Service> MakeWorkerService(std::function<v1::WorkerDescription()> describe) {
   return std::make_unique<WorkerService>(std::move(describe));
 }
 

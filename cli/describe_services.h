@@ -14,8 +14,7 @@ class Service;
 namespace ranklab::cli {
 
 // `describe` is called on gRPC's threads, must not block for long and outlive the service.
-std::unique_ptr<grpc::Service> MakeWorkerService(
-    std::function<v1::WorkerDescription()> describe);
+std::unique_ptr<grpc::Service> MakeWorkerService(std::function<v1::WorkerDescription()> describe);
 std::unique_ptr<grpc::Service> MakeParameterServerService(
     std::function<v1::ServerDescription()> describe);
 

@@ -1,17 +1,17 @@
 #include "cli/local_cluster.h"
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+#include <utility>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <thread>
-#include <utility>
 
 #include "cli/signals.h"
 #include "core/status.h"
@@ -74,10 +74,10 @@ absl::StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
   if (pipe2(announce, O_CLOEXEC) != 0) {
     return Internal("pipe: %s", std::strerror(errno));
   }
-  absl::Status spawned = cluster->Spawn("the coordinator",
-                                        {"coordinator", "--listen", "127.0.0.1:0", "--announce-fd",
-                                         std::to_string(announce[1])},
-                                        announce[1]);
+  absl::Status spawned = cluster->Spawn(
+      "the coordinator",
+      {"coordinator", "--listen", "127.0.0.1:0", "--announce-fd", std::to_string(announce[1])},
+      announce[1]);
   close(announce[1]);
   absl::StatusOr<std::string> port =
       spawned.ok() ? ReadLine(announce[0], options.start_timeout) : spawned;

@@ -2,13 +2,12 @@
 // this program. Ends all of them, whatever happens; none outlives its parent.
 #pragma once
 
-#include <sys/types.h>
-
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <absl/status/statusor.h>
+#include <sys/types.h>
 
 #include "core/units.h"
 

@@ -1,12 +1,12 @@
 #include "cli/member_process.h"
 
-#include <sys/utsname.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <memory>
 #include <thread>
 #include <utility>
+
+#include <sys/utsname.h>
+#include <unistd.h>
 
 #include "cli/build_id.h"
 #include "cli/describe_services.h"
@@ -81,13 +81,12 @@ class MemberProcess {
 
   absl::Status Listen() {
     const std::string host = HostOf(options_.listen);
-    ASSIGN_OR_RETURN(
-        tcp_port_,
-        transport::TcpPort::Listen(loop_, absl::StrFormat("%s:%d", host, options_.tcp_port)));
+    ASSIGN_OR_RETURN(tcp_port_, transport::TcpPort::Listen(
+                                    loop_, absl::StrFormat("%s:%d", host, options_.tcp_port)));
     const bool is_worker = options_.role == Role::kWorker;
     worker::MemberWork& work = is_worker ? static_cast<worker::MemberWork&>(worker_) : server_;
-    member_ = std::make_unique<worker::Member>(
-        loop_, worker::NetworkPorts{*tcp_port_, grpc_port_}, work, started_);
+    member_ = std::make_unique<worker::Member>(loop_, worker::NetworkPorts{*tcp_port_, grpc_port_},
+                                               work, started_);
     describe_ = is_worker ? MakeWorkerService([this] { return DescribeWorker(); })
                           : MakeParameterServerService([this] { return DescribeServer(); });
     ASSIGN_OR_RETURN(host_, transport::ServiceHost::Start(
@@ -122,8 +121,8 @@ class MemberProcess {
     events.inject = [member](const v1::Injection& injection) { member->Inject(injection); };
     events.aborted = [member](const v1::AbortGeneration& abort) { member->Aborted(abort); };
     events.ended = [this](absl::Status why, int code) { End(why, code); };
-    session_ = std::make_unique<coordinator::MemberSession>(loop_, std::move(session),
-                                                            std::move(events));
+    session_ =
+        std::make_unique<coordinator::MemberSession>(loop_, std::move(session), std::move(events));
     member_->UseSession(*session_);
   }
 

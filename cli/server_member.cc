@@ -31,9 +31,10 @@ void OnLoop(EventLoop& loop, Task task) {
 }
 
 // The initial parameters of `range`: what every worker starts from too.
-absl::StatusOr<std::unique_ptr<compute::Buffer>> InitialParameters(
-    const experiment::LabSpec& spec, compute::CpuDevice& device, Rank server,
-    ps::KeyRange& range) {
+absl::StatusOr<std::unique_ptr<compute::Buffer>> InitialParameters(const experiment::LabSpec& spec,
+                                                                   compute::CpuDevice& device,
+                                                                   Rank server,
+                                                                   ps::KeyRange& range) {
   const auto* mlp = std::get_if<experiment::MlpSpec>(&spec.model);
   if (mlp == nullptr || mlp->layers.empty()) {
     return Unimplemented("model.kind gpt is not supported yet; mlp is");
@@ -81,12 +82,12 @@ class ServerMember::Serving {
   absl::Status Start(const experiment::LabSpec& spec, Rank rank) {
     ASSIGN_OR_RETURN(parameters_, InitialParameters(spec, device_, rank, range_));
     const auto& exchange = std::get<ParameterServerSpec>(spec.exchange.kind);
-    const ps::ShardOptions options{
-        .range = range_,
-        .worker_count = spec.cluster.workers,
-        .bound = {.steps = exchange.staleness_bound},
-        .order = exchange.order == experiment::ReductionOrder::kRank ? ps::Order::kRank
-                                                                     : ps::Order::kArrival};
+    const ps::ShardOptions options{.range = range_,
+                                   .worker_count = spec.cluster.workers,
+                                   .bound = {.steps = exchange.staleness_bound},
+                                   .order = exchange.order == experiment::ReductionOrder::kRank
+                                                ? ps::Order::kRank
+                                                : ps::Order::kArrival};
     const auto make = [this, optimizer = OptimizerOf(spec)] {
       return compute::MakeOptimizer(optimizer, device_);
     };
@@ -165,13 +166,11 @@ v1::CellResult ToMessage(const ps::ServerReport& report) {
 
 void ServerMember::Run(worker::Member& member, worker::GenerationInbox& inbox) {
   const v1::Assignment& assignment = inbox.assignment();
-  const auto cell =
-      worker::ReadAssignment(assignment, member.loop().Now(), member.clock_offset());
+  const auto cell = worker::ReadAssignment(assignment, member.loop().Now(), member.clock_offset());
   if (!cell.ok()) {
     return member.SendReady(inbox, cell.status(), "");
   }
-  auto network =
-      worker::Network::Open(member.loop(), member.ports(), cell->spec, cell->network);
+  auto network = worker::Network::Open(member.loop(), member.ports(), cell->spec, cell->network);
   if (!network.ok()) {
     return member.SendReady(inbox, network.status(), cell->lab_hash);
   }

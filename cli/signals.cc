@@ -2,7 +2,6 @@
 
 #include <csignal>
 #include <ctime>
-
 #include <utility>
 
 namespace ranklab::cli {

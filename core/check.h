@@ -15,10 +15,10 @@ namespace ranklab {
 }  // namespace ranklab
 
 // RANKLAB_CHECK(rank >= 0) or RANKLAB_CHECK(rank >= 0, "rank %d", rank).
-#define RANKLAB_CHECK(condition, ...)                                                     \
-  do {                                                                                    \
-    if (!(condition)) [[unlikely]] {                                                      \
-      ::ranklab::FailCheck(#condition, absl::StrFormat("" __VA_ARGS__),                   \
-                           std::source_location::current());                              \
-    }                                                                                     \
+#define RANKLAB_CHECK(condition, ...)                                   \
+  do {                                                                  \
+    if (!(condition)) [[unlikely]] {                                    \
+      ::ranklab::FailCheck(#condition, absl::StrFormat("" __VA_ARGS__), \
+                           std::source_location::current());            \
+    }                                                                   \
   } while (false)

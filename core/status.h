@@ -75,11 +75,11 @@ inline absl::Status Annotate(const absl::Status& status, std::string_view contex
 
 }  // namespace ranklab
 
-#define RETURN_IF_ERROR(expression)                                                   \
-  do {                                                                                \
-    if (absl::Status ranklab_status = (expression); !ranklab_status.ok()) {           \
-      return ranklab_status;                                                          \
-    }                                                                                 \
+#define RETURN_IF_ERROR(expression)                                         \
+  do {                                                                      \
+    if (absl::Status ranklab_status = (expression); !ranklab_status.ok()) { \
+      return ranklab_status;                                                \
+    }                                                                       \
   } while (false)
 
 #define RANKLAB_CONCAT_INNER(a, b) a##b

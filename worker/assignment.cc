@@ -16,8 +16,8 @@ std::vector<MemberAddress> Addresses(
     const google::protobuf::RepeatedPtrField<v1::GenerationMember>& members) {
   std::vector<MemberAddress> addresses;
   for (const v1::GenerationMember& member : members) {
-    addresses.push_back({member.host(), static_cast<int>(member.grpc_port()),
-                         static_cast<int>(member.tcp_port())});
+    addresses.push_back(
+        {member.host(), static_cast<int>(member.grpc_port()), static_cast<int>(member.tcp_port())});
   }
   return addresses;
 }

@@ -19,7 +19,8 @@ absl::StatusOr<std::unique_ptr<GradientExchange>> MakeExchange(const ExchangeDep
           },
           [](const experiment::NcclSpec&) -> Made {
             return Unimplemented(
-                "exchange.kind nccl needs a CUDA device and a build with NCCL; this one has neither. "
+                "exchange.kind nccl needs a CUDA device and a build with NCCL; this one has "
+                "neither. "
                 "Use {kind: collective, algorithm: ring}");
           },
       },

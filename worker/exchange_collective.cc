@@ -16,8 +16,7 @@ namespace {
 class CollectiveExchange final : public GradientExchange {
  public:
   CollectiveExchange(const ExchangeDeps& deps, const ExchangeOptions& options,
-                     std::unique_ptr<collectives::Communicator> communicator,
-                     std::string algorithm)
+                     std::unique_ptr<collectives::Communicator> communicator, std::string algorithm)
       : deps_(deps),
         options_(options),
         communicator_(std::move(communicator)),
@@ -50,8 +49,8 @@ class CollectiveExchange final : public GradientExchange {
     // The collectives have deadlines of their own that name whom they wait for; this one is behind
     // them.
     const Nanos behind = std::chrono::seconds(10);
-    RETURN_IF_ERROR(work_.Wait(options_.timeout * (1 + bucket_count_) + behind,
-                               "the collectives of the step"));
+    RETURN_IF_ERROR(
+        work_.Wait(options_.timeout * (1 + bucket_count_) + behind, "the collectives of the step"));
     return StepExchange{.exposed = deps_.loop.Now() - begins,
                         .weight_sum = static_cast<double>(Tail()[0]),
                         .overflow = overflow};
@@ -68,8 +67,7 @@ class CollectiveExchange final : public GradientExchange {
   };
 
   float* Tail() {
-    return reinterpret_cast<float*>(deps_.model.gradients().data) +
-           deps_.model.parameter_count();
+    return reinterpret_cast<float*>(deps_.model.gradients().data) + deps_.model.parameter_count();
   }
 
   void Post(Step step, const Bucket& bucket) {
@@ -120,10 +118,10 @@ absl::StatusOr<std::unique_ptr<GradientExchange>> MakeCollectiveExchange(
     world.members.push_back(rank);
   }
   const std::string algorithm = spec.algorithm == "auto" ? "ring" : spec.algorithm;
-  ASSIGN_OR_RETURN(auto communicator,
-                   collectives::Communicator::Make(
-                       {deps.loop, deps.messenger, deps.reducer, deps.trace}, world,
-                       {.algorithm = algorithm, .timeout = options.timeout}));
+  ASSIGN_OR_RETURN(
+      auto communicator,
+      collectives::Communicator::Make({deps.loop, deps.messenger, deps.reducer, deps.trace}, world,
+                                      {.algorithm = algorithm, .timeout = options.timeout}));
   return std::make_unique<CollectiveExchange>(deps, options, std::move(communicator), algorithm);
 }
 

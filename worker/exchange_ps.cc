@@ -89,8 +89,7 @@ class ParameterServerExchange final : public GradientExchange {
       return absl::OkStatus();
     }
     work_.Begin();
-    deps_.loop.Post(
-        [this] { client_.Leave([this](absl::Status status) { work_.End(status); }); });
+    deps_.loop.Post([this] { client_.Leave([this](absl::Status status) { work_.End(status); }); });
     return Wait();
   }
 
@@ -108,9 +107,8 @@ class ParameterServerExchange final : public GradientExchange {
     }
     // Ask the loop whom; the transport is then aborted by the run, which ends what is open.
     StatusLatch asked;
-    deps_.loop.Post([&] {
-      asked.Set(DeadlineExceeded("%s: %s", MessageOf(status), client_.WaitingFor()));
-    });
+    deps_.loop.Post(
+        [&] { asked.Set(DeadlineExceeded("%s: %s", MessageOf(status), client_.WaitingFor())); });
     return asked.Wait(std::chrono::seconds(5), "the loop");
   }
 

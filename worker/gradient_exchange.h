@@ -30,7 +30,7 @@ enum class Outcome : std::uint8_t {
 };
 
 struct StepExchange {
-  Nanos exposed{};  // time the step waited, overlap taken out
+  Nanos exposed{};             // time the step waited, overlap taken out
   std::int64_t staleness = 0;  // observed; 0 for collectives
   double weight_sum = 0;       // kSummedGradients: of all ranks, what the gradients are divided by
   bool overflow = false;       // some rank saw Inf or NaN: every rank skips the step

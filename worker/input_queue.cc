@@ -60,9 +60,7 @@ void InputQueue::Load() {
 
 absl::StatusOr<RankBatch> InputQueue::Next(Nanos timeout) {
   absl::MutexLock lock(&mutex_);
-  const auto available = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !ready_.empty();
-  };
+  const auto available = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !ready_.empty(); };
   if (!mutex_.AwaitWithTimeout(absl::Condition(&available), absl::Nanoseconds(timeout.count()))) {
     return DeadlineExceeded("waited %.1f s for the input loader of worker %d",
                             static_cast<double>(timeout.count()) * 1e-9, options_.rank);

@@ -96,7 +96,8 @@ void Member::Serve() {
 
 void Member::Send(v1::MemberMessage message) {
   RANKLAB_CHECK(session_ != nullptr);
-  loop_.Post([this, message = std::move(message)]() mutable { session_->Send(std::move(message)); });
+  loop_.Post(
+      [this, message = std::move(message)]() mutable { session_->Send(std::move(message)); });
 }
 
 void Member::SendReady(const GenerationInbox& inbox, const absl::Status& status,

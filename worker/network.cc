@@ -79,15 +79,14 @@ absl::StatusOr<std::unique_ptr<Network>> Network::Open(EventLoop& loop, const Ne
     auto wire = port.Open(wire_options, [ready](absl::Status status) { ready->Set(status); });
     raw->wire_ = std::make_unique<transport::ShapedWire>(
         loop, std::move(wire),
-        transport::ShapeOptions{.port = options.port,
-                                .seed = options.seed,
-                                .clock_offset = options.clock_offset});
+        transport::ShapeOptions{
+            .port = options.port, .seed = options.seed, .clock_offset = options.clock_offset});
     raw->messenger_ = std::make_unique<transport::Messenger>(
         loop, *raw->wire_, transport::MessengerOptions{.generation = options.generation});
   });
   // The wire keeps the deadline and names the missing; this wait is behind it.
   RETURN_IF_ERROR(ready->Wait(options.deadline - loop.Now() + std::chrono::seconds(5),
-                             "the wires of the generation"));
+                              "the wires of the generation"));
   return network;
 }
 

@@ -49,7 +49,9 @@ std::vector<Nanos> ReadyTimes(const LayerTimes& times, std::span<const Bucket> b
 fabric::Overlap PredictExchange(const LabSpec& spec, const fabric::LinkSpec& port,
                                 std::span<const Bucket> buckets, std::span<const Nanos> ready) {
   RANKLAB_CHECK(buckets.size() == ready.size() && !buckets.empty());
-  const auto begins = [&](std::size_t i) { return spec.exchange.overlap ? ready[i] : ready.back(); };
+  const auto begins = [&](std::size_t i) {
+    return spec.exchange.overlap ? ready[i] : ready.back();
+  };
   const int workers = spec.cluster.workers;
   const int servers = spec.cluster.servers;
   std::vector<fabric::BucketTiming> timings;
@@ -63,14 +65,12 @@ fabric::Overlap PredictExchange(const LabSpec& spec, const fabric::LinkSpec& por
   // Pushes stream behind one another through the port, so alpha counts once, after the last one.
   Bytes total = 0;
   for (std::size_t i = 0; i < buckets.size(); ++i) {
-    const Nanos half =
-        fabric::ParameterServerHalfTime(port, workers, servers, SizeOf(buckets[i]));
+    const Nanos half = fabric::ParameterServerHalfTime(port, workers, servers, SizeOf(buckets[i]));
     timings.push_back({begins(i), half - port.alpha});
     total += SizeOf(buckets[i]);
   }
   fabric::Overlap overlap = fabric::PlayBuckets(timings);
-  const Nanos after =
-      port.alpha + fabric::ParameterServerHalfTime(port, workers, servers, total);
+  const Nanos after = port.alpha + fabric::ParameterServerHalfTime(port, workers, servers, total);
   overlap.last_ends += after;
   overlap.exposed += after;
   return overlap;
@@ -89,8 +89,8 @@ absl::StatusOr<StepPrediction> PredictStep(const LabSpec& spec, Model& model) {
   const std::int64_t samples = spec.BatchOf(0);
   const int micro_batches = spec.train.accumulate;
   const std::int64_t micro = (samples + micro_batches - 1) / micro_batches;
-  const LayerTimes times = ModelledTimes(model, device, spec.compute.op_overhead, micro,
-                                         WorkerOptimizer(spec));
+  const LayerTimes times =
+      ModelledTimes(model, device, spec.compute.op_overhead, micro, WorkerOptimizer(spec));
   const std::vector<Bucket> buckets =
       CutBuckets(model, {.first = spec.exchange.first_bucket, .other = spec.exchange.bucket});
   Nanos passes{};
@@ -113,9 +113,9 @@ absl::StatusOr<StepPrediction> PredictStep(const LabSpec& spec) {
   const auto* mlp = std::get_if<experiment::MlpSpec>(&spec.model);
   const bool known = mlp != nullptr && !mlp->layers.empty();
   // Shapes only: activations for one sample.
-  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model,
-                   MakeModel(spec, device, 1, known ? mlp->layers.front() : 0,
-                             known ? mlp->layers.back() : 0));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<Model> model,
+      MakeModel(spec, device, 1, known ? mlp->layers.front() : 0, known ? mlp->layers.back() : 0));
   return PredictStep(spec, *model);
 }
 

@@ -1,7 +1,7 @@
 // Holds the work of a step to its modelled time. Every layer is really computed; then the thread
 // waits until the instant at which the modelled device would have finished it, counted from the
-// modelled start of the step, before its bucket may begin. So overlap is the modelled one. Work that
-// really ran longer is counted as lateness and caught up by shorter holds.
+// modelled start of the step, before its bucket may begin. So overlap is the modelled one. Work
+// that really ran longer is counted as lateness and caught up by shorter holds.
 #pragma once
 
 #include "core/event_loop.h"

@@ -47,8 +47,8 @@ struct TrainStepOptions {
   Nanos input_timeout = std::chrono::seconds(60);
 };
 
-// For the training thread. Step k: batch, forward, loss, backward with every bucket begun as soon as
-// its last gradient is there, exchange, update.
+// For the training thread. Step k: batch, forward, loss, backward with every bucket begun as soon
+// as its last gradient is there, exchange, update.
 class TrainStep {
  public:
   TrainStep(const TrainStepDeps& deps, const TrainStepOptions& options);

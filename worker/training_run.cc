@@ -1,10 +1,10 @@
 #include "worker/training_run.h"
 
-#include <csignal>
-#include <unistd.h>
-
 #include <algorithm>
+#include <csignal>
 #include <utility>
+
+#include <unistd.h>
 
 #include "core/check.h"
 #include "core/overloaded.h"
@@ -45,8 +45,8 @@ T Median(std::vector<T> values) {
 
 }  // namespace
 
-TrainingRun::TrainingRun(EventLoop& loop, Network& network, const Dataset& data,
-                         RankFaults& faults, const StatusLatch& aborted, RunObserver& observer,
+TrainingRun::TrainingRun(EventLoop& loop, Network& network, const Dataset& data, RankFaults& faults,
+                         const StatusLatch& aborted, RunObserver& observer,
                          const TrainingRunOptions& options)
     : loop_(loop),
       network_(network),
@@ -56,8 +56,7 @@ TrainingRun::TrainingRun(EventLoop& loop, Network& network, const Dataset& data,
       observer_(observer),
       options_(options),
       device_({.threads = options.spec.compute.threads}),
-      clock_(loop,
-             {.modelled = !options.spec.compute.native(), .time_scale = options.time_scale},
+      clock_(loop, {.modelled = !options.spec.compute.native(), .time_scale = options.time_scale},
              aborted),
       progress_([this](const char* phase) { observer_.OnPhase(step_, phase); }) {}
 
@@ -78,31 +77,29 @@ absl::Status TrainingRun::Prepare() {
   const std::int64_t micro = (share + spec.train.accumulate - 1) / spec.train.accumulate;
   ASSIGN_OR_RETURN(model_, MakeModel(spec, device_, micro, data_.inputs, data_.classes));
   RETURN_IF_ERROR(model_->Initialize(spec.seed));
-  ASSIGN_OR_RETURN(optimizer_,
-                   compute::MakeOptimizer({.name = spec.train.optimizer,
-                                           .learning_rate = spec.train.learning_rate,
-                                           .momentum = spec.train.momentum},
-                                          device_));
+  ASSIGN_OR_RETURN(optimizer_, compute::MakeOptimizer({.name = spec.train.optimizer,
+                                                       .learning_rate = spec.train.learning_rate,
+                                                       .momentum = spec.train.momentum},
+                                                      device_));
   ASSIGN_OR_RETURN(DeviceStep modelled, DeviceStep::Make(spec, *model_));
   modelled_ = std::make_unique<DeviceStep>(std::move(modelled));
   plan_ = std::make_unique<SamplePlan>(spec.seed, data_.train.samples(), spec.GlobalBatch());
   input_ = std::make_unique<InputQueue>(
       data_, *plan_, InputQueue::Options{.rank = options_.rank, .ranks = workers});
-  ASSIGN_OR_RETURN(exchange_,
-                   MakeExchange({loop_, network_.messenger(), trace_, reducer_, *model_},
-                                {.spec = spec.exchange,
-                                 .generation = options_.generation,
-                                 .rank = options_.rank,
-                                 .workers = workers,
-                                 .servers = spec.cluster.servers,
-                                 .timeout = options_.exchange_timeout}));
+  ASSIGN_OR_RETURN(exchange_, MakeExchange({loop_, network_.messenger(), trace_, reducer_, *model_},
+                                           {.spec = spec.exchange,
+                                            .generation = options_.generation,
+                                            .rank = options_.rank,
+                                            .workers = workers,
+                                            .servers = spec.cluster.servers,
+                                            .timeout = options_.exchange_timeout}));
   train_step_ = std::make_unique<TrainStep>(
       TrainStepDeps{*model_, *exchange_, *optimizer_, *input_, *modelled_, faults_, clock_, trace_,
                     progress_},
-      TrainStepOptions{.rank = options_.rank,
-                       .micro_batches = spec.train.accumulate,
-                       .buckets = {.first = spec.exchange.first_bucket,
-                                   .other = spec.exchange.bucket}});
+      TrainStepOptions{
+          .rank = options_.rank,
+          .micro_batches = spec.train.accumulate,
+          .buckets = {.first = spec.exchange.first_bucket, .other = spec.exchange.bucket}});
   return absl::OkStatus();
 }
 
@@ -171,8 +168,7 @@ void TrainingRun::ApplyFaults(const std::vector<FaultChange>& changes, Step step
     observer_.OnPhase(step, "links reshaped");
   }
   input_->SlowDown(Nanos(static_cast<std::int64_t>(
-      static_cast<double>(faults_.StretchOf(Phase::kInput).extra.count()) *
-      options_.time_scale)));
+      static_cast<double>(faults_.StretchOf(Phase::kInput).extra.count()) * options_.time_scale)));
   if (faults_.Killed()) {
     // As the kernel's out-of-memory killer would: no goodbye.
     kill(getpid(), SIGKILL);
@@ -194,8 +190,8 @@ std::string TrainingRun::Describe(const FaultChange& change) const {
             return absl::StrFormat("%.6f s, %.6f s in the step before", after, before / scale);
           },
           [&](const experiment::Pause&) {
-            const Nanos rest =
-                now.step_time - now.input - now.forward - now.backward - now.exposed - now.optimizer;
+            const Nanos rest = now.step_time - now.input - now.forward - now.backward -
+                               now.exposed - now.optimizer;
             return absl::StrFormat("%.6f s outside every phase of the step", Seconds(rest) / scale);
           },
           [&](const auto&) { return std::string(change.begins ? "in force" : "ended"); },
@@ -206,14 +202,11 @@ std::string TrainingRun::Describe(const FaultChange& change) const {
 absl::StatusOr<TrainingResult> TrainingRun::Evaluate(TrainingResult result) {
   observer_.OnPhase(step_, "evaluating");
   ASSIGN_OR_RETURN(result.param_hash, ParamHash(*model_));
-  ASSIGN_OR_RETURN(const Evaluation train,
-                   worker::Evaluate(*model_, data_.train, data_.inputs));
-  ASSIGN_OR_RETURN(const Evaluation test,
-                   worker::Evaluate(*model_, data_.test, data_.inputs));
+  ASSIGN_OR_RETURN(const Evaluation train, worker::Evaluate(*model_, data_.train, data_.inputs));
+  ASSIGN_OR_RETURN(const Evaluation test, worker::Evaluate(*model_, data_.test, data_.inputs));
   result.final_loss = train.loss;
   result.accuracy = test.accuracy;
-  result.passes =
-      static_cast<double>(result.samples) / static_cast<double>(data_.train.samples());
+  result.passes = static_cast<double>(result.samples) / static_cast<double>(data_.train.samples());
   result.memory = device_.memory();
   return result;
 }

@@ -56,7 +56,7 @@ struct TrainingResult {
   double passes = 0;  // over the training split, by this worker alone
   Step steps = 0;
   std::vector<compute::MemoryCount> memory;
-  Nanos calibrated_step{};             // median compute of a native step
+  Nanos calibrated_step{};               // median compute of a native step
   double loopback_bytes_per_second = 0;  // sent by this worker while it waited for the exchange
 };
 

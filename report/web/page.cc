@@ -79,8 +79,7 @@ std::string ForScriptElement(const json& value) {
 
 bool PageHasCharts() { return !Script().empty(); }
 
-std::string RenderPage(const experiment::RunSummary& summary,
-                       std::span<const Timeline> timelines) {
+std::string RenderPage(const experiment::RunSummary& summary, std::span<const Timeline> timelines) {
   json lanes = json::array();
   for (const Timeline& timeline : timelines) {
     lanes.push_back(ToJson(timeline));
@@ -92,17 +91,19 @@ std::string RenderPage(const experiment::RunSummary& summary,
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>ranklab report</title>\n<style>";
   page += Style();
-  page += "</style>\n</head>\n<body>\n<noscript>This page draws with JavaScript; the figures are in "
-          "table.md and summary.json beside it.</noscript>\n";
+  page +=
+      "</style>\n</head>\n<body>\n<noscript>This page draws with JavaScript; the figures are in "
+      "table.md and summary.json beside it.</noscript>\n";
   page += "<script id=\"run\" type=\"application/json\">" + ForScriptElement(run) + "</script>\n";
   if (PageHasCharts()) {
     page += "<script>";
     page += Script();
     page += "</script>\n";
   } else {
-    page += "<p>This ranklab was built without npm, so this page has no charts. Install npm, build "
-            "again, and run <code>ranklab report</code> on this folder. The figures are in table.md "
-            "and summary.json beside this page.</p>\n";
+    page +=
+        "<p>This ranklab was built without npm, so this page has no charts. Install npm, build "
+        "again, and run <code>ranklab report</code> on this folder. The figures are in table.md "
+        "and summary.json beside this page.</p>\n";
   }
   page += "</body>\n</html>\n";
   return page;

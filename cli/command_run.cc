@@ -1,0 +1,234 @@
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/build_id.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/local_cluster.h"
+#include "cli/progress.h"
+#include "cli/run_recorder.h"
+#include "cli/signals.h"
+#include "coordinator/lab_client.h"
+#include "core/status.h"
+#include "experiment/lab_reader.h"
+#include "report/table.h"
+
+namespace ranklab::cli {
+namespace {
+
+constexpr Nanos kConnectTimeout = std::chrono::seconds(10);
+constexpr Nanos kJoinTimeout = std::chrono::seconds(20);
+constexpr Nanos kEndGrace = std::chrono::milliseconds(1500);
+
+struct RunFlags {
+  std::string lab;
+  std::vector<std::string> overrides;
+  std::string out = "runs";
+  std::string coordinator;  // empty: processes of this machine
+  int workers = 0;          // for `workers: all` on this machine
+  bool json = false;
+};
+
+// What the largest cell of the lab needs.
+LocalClusterOptions PoolOf(const experiment::Lab& lab, int workers_for_all) {
+  LocalClusterOptions pool{.workers = 0, .servers = 0};
+  for (const experiment::Part& part : lab.parts) {
+    for (const experiment::Cell& cell : part.cells) {
+      const experiment::ClusterSpec& cluster = cell.spec.cluster;
+      const bool servers =
+          std::holds_alternative<experiment::ParameterServerSpec>(cell.spec.exchange.kind);
+      pool.workers =
+          std::max(pool.workers, cluster.workers == 0 ? workers_for_all : cluster.workers);
+      pool.servers = std::max(pool.servers, servers ? cluster.servers : 0);
+    }
+  }
+  return pool;
+}
+
+void PrintPlan(const experiment::Lab& lab, const v1::Planned& plan) {
+  std::printf("%s: %d cells, %d runs, %lld steps, about %.0f s", lab.name.c_str(), plan.cells(),
+              plan.runs(), static_cast<long long>(plan.steps()), plan.expected_seconds());
+  if (lab.budget_seconds > 0) {
+    std::printf(" of a budget of %.0f s", lab.budget_seconds);
+  }
+  std::printf("\n");
+  if (lab.budget_seconds > 0 && plan.expected_seconds() > lab.budget_seconds) {
+    std::printf(
+        "this machine is expected to exceed the lab's budget; fewer repeats or cells: "
+        "--set repeats=1\n");
+  }
+  std::fflush(stdout);
+}
+
+// One run of a lab, with what has to be ended whatever happens.
+class LabRun {
+ public:
+  LabRun(const RunFlags& flags, const experiment::Lab& lab) : flags_(flags), lab_(lab) {}
+
+  int Run() {
+    const absl::Status prepared = Prepare();
+    if (!prepared.ok()) {
+      return Fail(prepared);
+    }
+    const absl::Status streamed = Stream();
+    progress_.reset();
+    if (cluster_ != nullptr) {
+      cluster_->End(kEndGrace);
+    }
+    Conclude(streamed);
+    return Report();
+  }
+
+ private:
+  absl::Status Prepare() {
+    ASSIGN_OR_RETURN(recorder_, RunRecorder::Make(lab_, flags_.out));
+    std::string address = flags_.coordinator;
+    if (address.empty()) {
+      const LocalClusterOptions pool = PoolOf(lab_, flags_.workers);
+      if (pool.workers == 0) {
+        return InvalidArgument(
+            "%s: cluster.workers is all; on this machine say how many with --workers N", lab_.file);
+      }
+      ASSIGN_OR_RETURN(cluster_, LocalCluster::Start(pool));
+      address = cluster_->coordinator();
+    }
+    ASSIGN_OR_RETURN(client_, coordinator::LabClient::Connect(address, kConnectTimeout));
+    return absl::OkStatus();
+  }
+
+  absl::Status Stream() {
+    SignalWatcher signals([this](int) {
+      interrupted_ = true;
+      client_->Cancel();
+    });
+    v1::RunLabRequest request;
+    request.set_lab_name(lab_.file);
+    request.set_lab_text(lab_.text);
+    for (const std::string& override : lab_.overrides) {
+      request.add_overrides(override);
+    }
+    request.set_dismiss_pool(cluster_ != nullptr);
+    request.set_join_timeout_ns(kJoinTimeout.count());
+    request.set_build(kBuild);
+    absl::Status recorded;
+    const absl::Status streamed = client_->RunLab(request, [&](const v1::RunEvent& event) {
+      if (recorded.ok()) {
+        recorded = OnEvent(event);
+      }
+    });
+    RETURN_IF_ERROR(recorded);
+    return streamed;
+  }
+
+  absl::Status OnEvent(const v1::RunEvent& event) {
+    RETURN_IF_ERROR(recorder_->OnEvent(event));
+    if (event.has_planned()) {
+      PrintPlan(lab_, event.planned());
+      progress_ = std::make_unique<Progress>(event.planned().steps());
+    } else if (event.has_verdict()) {
+      verdict_ = event.verdict();
+    }
+    if (progress_ != nullptr) {
+      progress_->Update(recorder_->steps_done(), recorder_->Current());
+    }
+    return absl::OkStatus();
+  }
+
+  // One verdict, whoever is left to give it.
+  void Conclude(const absl::Status& streamed) {
+    exit_code_ = kSuccess;
+    std::string text = "all cells ran";
+    if (interrupted_) {
+      exit_code_ = kLostPeer;
+      text = "interrupted; the finished cells are kept";
+    } else if (verdict_.has_value()) {
+      exit_code_ = verdict_->exit_code();
+      text = verdict_->text().empty() ? text : verdict_->text();
+    } else if (!streamed.ok()) {
+      exit_code_ = ExitCodeOf(streamed);
+      const std::string how = cluster_ == nullptr ? "" : cluster_->HowOneEnded();
+      text = absl::StrFormat("the coordinator was lost %s: %s", recorder_->Current(),
+                             how.empty() ? MessageOf(streamed) : how);
+    }
+    if (const absl::Status written = recorder_->Finish(exit_code_, text); !written.ok()) {
+      std::fprintf(stderr, "ranklab: %s\n", MessageOf(written).c_str());
+      exit_code_ = std::max(exit_code_, kFailedExpectation);
+    }
+  }
+
+  int Report() {
+    const experiment::RunSummary& summary = recorder_->summary();
+    if (flags_.json) {
+      std::printf("%s\n", experiment::ToJson(summary).c_str());
+    } else {
+      std::printf("%s", report::PrintTable(report::BuildTable(summary.cells)).c_str());
+      for (const std::string& sentence : summary.sentences) {
+        std::printf("%s\n", sentence.c_str());
+      }
+      for (const experiment::ExpectationOutcome& outcome : summary.expectations) {
+        std::printf("%s  %s: %s (%s)\n", outcome.held ? "held  " : "FAILED", outcome.part.c_str(),
+                    outcome.text.c_str(), outcome.found.c_str());
+      }
+      std::printf("record: %s\nreport: %s/report.html%s\n", recorder_->folder().c_str(),
+                  recorder_->folder().c_str(),
+                  report::PageHasCharts() ? "" : " (no charts: built without npm)");
+    }
+    std::fflush(stdout);
+    if (summary.exit_code != kSuccess) {
+      std::fprintf(stderr, "ranklab: %s\n", summary.verdict.c_str());
+    }
+    return summary.exit_code;
+  }
+
+  const RunFlags& flags_;
+  const experiment::Lab& lab_;
+  std::unique_ptr<RunRecorder> recorder_;
+  std::unique_ptr<LocalCluster> cluster_;
+  std::unique_ptr<coordinator::LabClient> client_;
+  std::unique_ptr<Progress> progress_;
+  std::optional<v1::Verdict> verdict_;
+  std::atomic<bool> interrupted_{false};
+  int exit_code_ = kSuccess;
+};
+
+int RunLabCommand(const RunFlags& flags) {
+  const absl::StatusOr<experiment::Lab> lab = experiment::ReadLabFile(flags.lab, flags.overrides);
+  if (!lab.ok()) {
+    return Fail(lab.status());
+  }
+  return LabRun(flags, *lab).Run();
+}
+
+}  // namespace
+
+void AddRunCommand(CLI::App& app, int& exit_code) {
+  auto flags = std::make_shared<RunFlags>();
+  CLI::App* command =
+      app.add_subcommand("run", "run a lab on processes of this machine, or on a cluster");
+  command->footer(
+      "Examples:\n"
+      "  ranklab run labs/compare.yaml\n"
+      "  ranklab run labs/compare.yaml --set repeats=1 --set fabric.time_scale=200\n"
+      "  ranklab run labs/compare.yaml --coordinator 10.0.0.1:7070\n"
+      "Exit code: 0 success, 1 a failed expectation, 2 a mistake in the input, 3 a lost peer.");
+  command->add_option("lab", flags->lab, "the lab file")->required();
+  command->add_option("--set", flags->overrides, "PATH=VALUE, on every part; may be repeated");
+  command->add_option("--out", flags->out, "folder for records; this run's is NAME-TIME below it")
+      ->capture_default_str();
+  command->add_option("--coordinator", flags->coordinator,
+                      "run on the cluster of this coordinator, host:port");
+  command->add_option("--workers", flags->workers, "workers on this machine for `workers: all`")
+      ->check(CLI::Range(1, 256));
+  command->add_flag("--json", flags->json, "print the summary as JSON in place of the table");
+  command->callback([flags, &exit_code] { exit_code = RunLabCommand(*flags); });
+}
+
+}  // namespace ranklab::cli

@@ -1,0 +1,58 @@
+#include "worker/input_queue.h"
+
+#include <map>
+
+#include <gtest/gtest.h>
+
+namespace ranklab::worker {
+namespace {
+
+// Sample i has input i and label i.
+Dataset Numbered(int samples) {
+  Dataset data{.inputs = 1, .classes = samples, .train = {}, .test = {}};
+  for (int i = 0; i < samples; ++i) {
+    data.train.inputs.push_back(static_cast<float>(i));
+    data.train.labels.push_back(i);
+  }
+  return data;
+}
+
+TEST(InputQueue, AllRanksTogetherSeeEachSampleOnceAnEpoch) {
+  const Dataset data = Numbered(103);
+  const SamplePlan plan(5, 103, 20);
+  std::map<int, int> seen;
+  for (Rank rank = 0; rank < 3; ++rank) {
+    InputQueue queue(data, plan, {.rank = rank, .ranks = 3});
+    for (Step step = 1; step <= 6; ++step) {
+      auto batch = queue.Next(std::chrono::seconds(10));
+      ASSERT_TRUE(batch.ok()) << batch.status();
+      EXPECT_EQ(batch->step, step);
+      EXPECT_EQ(batch->global_samples, step == 6 ? 3 : 20);
+      for (std::int64_t i = 0; i < batch->samples(); ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        EXPECT_EQ(batch->inputs[at], static_cast<float>(batch->labels[at]));
+        ++seen[batch->labels[at]];
+      }
+    }
+  }
+  EXPECT_EQ(seen.size(), 103U);
+  for (const auto& [sample, times] : seen) {
+    EXPECT_EQ(times, 1) << "sample " << sample;
+  }
+}
+
+TEST(InputQueue, EndsWhileTheLoaderIsHeldUp) {
+  const Dataset data = Numbered(8);
+  const SamplePlan plan(5, 8, 8);
+  InputQueue queue(data, plan, {.rank = 0, .ranks = 1, .depth = 1});
+  ASSERT_TRUE(queue.Next(std::chrono::seconds(10)).ok());
+  queue.SlowDown(std::chrono::hours(1));
+  // One more may be on its way; then the loader is held up.
+  ASSERT_TRUE(queue.Next(std::chrono::seconds(10)).ok());
+  const auto starved = queue.Next(std::chrono::milliseconds(50));
+  EXPECT_TRUE(starved.ok() || absl::IsDeadlineExceeded(starved.status()));
+  // The destructor does not wait for the hour.
+}
+
+}  // namespace
+}  // namespace ranklab::worker
