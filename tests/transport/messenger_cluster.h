@@ -1,40 +1,20 @@
 // Messengers on one virtual loop, for tests.
 #pragma once
 
-#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
-#include <string_view>
-#include <vector>
+#include <utility>
 
 #include <absl/status/status.h>
 
 #include "core/endpoint.h"
 #include "sim/virtual_loop.h"
+#include "tests/transport/bytes.h"
 #include "transport/local_wire.h"
 #include "transport/messenger.h"
 
 namespace ranklab::transport {
-
-inline Endpoint Worker(Rank rank) { return {Role::kWorker, rank}; }
-inline Endpoint Server(Rank rank) { return {Role::kServer, rank}; }
-
-using Storage = std::vector<std::byte>;
-
-inline Storage BytesOf(std::string_view text) {
-  Storage bytes;
-  for (const char c : text) {
-    bytes.push_back(static_cast<std::byte>(c));
-  }
-  return bytes;
-}
-inline Payload PayloadOf(const Storage& bytes) {
-  return {bytes.data(), static_cast<Bytes>(bytes.size())};
-}
-inline Landing LandingOf(Storage& bytes) {
-  return {bytes.data(), static_cast<Bytes>(bytes.size())};
-}
 
 // How an operation ended: nothing until then. Fails the test if it ends twice.
 struct Outcome {

@@ -30,14 +30,10 @@ struct Transfer {
   Outcome recv;
 };
 
-Storage RandomBytes(Random& random) {
-  // Below, at and above the eager limit, and empty.
-  constexpr Bytes kSizes[] = {0, 1, 63, 64, 65, 1000};
-  Storage bytes(static_cast<std::size_t>(kSizes[random.Below(std::size(kSizes))]));
-  for (std::byte& byte : bytes) {
-    byte = static_cast<std::byte>(random.Next());
-  }
-  return bytes;
+// Below, at and above the eager limit, and empty.
+std::size_t RandomSize(Random& random) {
+  constexpr std::size_t kSizes[] = {0, 1, 63, 64, 65, 1000};
+  return kSizes[random.Below(std::size(kSizes))];
 }
 
 std::deque<Transfer> RandomTransfers(Random& random) {
@@ -53,7 +49,7 @@ std::deque<Transfer> RandomTransfers(Random& random) {
                          .sequence = random.Below(3),
                          .lane = static_cast<std::uint32_t>(random.Below(4)),
                          .part = static_cast<std::uint32_t>(i)};
-    transfer.sent = RandomBytes(random);
+    transfer.sent = RandomBytes(RandomSize(random), random);
     transfer.received.resize(transfer.sent.size());
   }
   return transfers;

@@ -5,6 +5,10 @@
 
 #include "core/event_loop.h"
 
+namespace boost::asio {
+class io_context;
+}
+
 namespace ranklab::transport {
 
 class LiveLoop final : public EventLoop {
@@ -18,21 +22,23 @@ class LiveLoop final : public EventLoop {
   TimerId RunAt(Nanos when, Task task) override;  // on the loop, or from any thread
   void Cancel(TimerId timer) override;
 
-  // Runs `task` on the loop and waits for it. Not from the loop itself.
+  // Runs `task` on the loop and waits for it. Not from the loop itself, nor once it is stopped.
   void RunAndWait(Task task);
 
-  // Drops what is queued, ends the thread, waits for it. Not from the loop itself.
+  // Ends the thread after the task it runs and waits for it; what is queued never runs, and is
+  // destroyed with the loop. Not from the loop itself.
   void Stop();
 
   bool OnLoop() const;
+  bool stopped() const;
 
   // How late the loop ran its last heartbeat timer: a measure of how busy it is.
   Nanos lag() const;
 
-  class Core;
-  Core& core() { return *core_; }  // for transport/tcp only
+  boost::asio::io_context& io_context();  // for transport/tcp only
 
  private:
+  class Core;
   std::unique_ptr<Core> core_;
 };
 

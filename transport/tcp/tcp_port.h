@@ -11,23 +11,28 @@
 
 namespace ranklab::transport {
 
+struct TcpOptions {
+  // XXH3 over what the messages carry, besides that over their headers. The sender decides.
+  bool body_checksums = true;
+};
+
 class TcpPort final : public WirePort {
  public:
-  // Listens on `address` ("0.0.0.0:0" picks a port). Errors: AlreadyExists, the port is taken;
-  // InvalidArgument, an address that cannot be parsed or is not this machine's.
-  static absl::StatusOr<std::unique_ptr<TcpPort>> Listen(LiveLoop& loop,
-                                                         const std::string& address);
+  // Listens on `address` ("0.0.0.0:0" picks a port). From any thread. Errors: AlreadyExists, the
+  // port is taken; InvalidArgument, an address that cannot be parsed or is not this machine's.
+  static absl::StatusOr<std::unique_ptr<TcpPort>> Listen(LiveLoop& loop, const std::string& address,
+                                                         const TcpOptions& options = {});
+  // From any thread; the loop must still exist. Wires live on.
   ~TcpPort() override;
 
   int port() const override;
   std::unique_ptr<Wire> Open(const WireOptions& options, DoneFn ready) override;
   std::int64_t refused_connections() const override;
 
-  class Core;
-
  private:
+  class Core;
   explicit TcpPort(std::shared_ptr<Core> core);
-  std::shared_ptr<Core> core_;
+  std::shared_ptr<Core> core_;  // shared with the coroutines that greet
 };
 
 }  // namespace ranklab::transport
