@@ -1,0 +1,245 @@
+#include "report/trace_events.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace ranklab::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kHostLane = 1;
+constexpr int kInputLane = 2;
+constexpr int kComputeLane = 7;         // also the stream's number
+constexpr int kCommunicationLane = 20;  // also the stream's number
+constexpr int kServerLane = 40;
+constexpr int kMostCommunicationLanes = 16;
+
+std::string Line(const Json& event) {
+  return event.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+class Builder {
+ public:
+  explicit Builder(const RankTrace& trace) : trace_(trace), base_(FirstInstant(trace)) {}
+
+  TraceEvents Build() {
+    AddSteps();
+    AddSpans();
+    AddCollectives();
+    AddNames();
+    return std::move(events_);
+  }
+
+ private:
+  struct Micros {
+    std::int64_t begins = 0;
+    std::int64_t length = 0;
+  };
+
+  static Nanos FirstInstant(const RankTrace& trace) {
+    Nanos first = Nanos::max();
+    for (const auto& step : trace.steps) {
+      first = std::min(first, step.begins);
+    }
+    for (const Span& span : trace.spans) {
+      first = std::min(first, span.begins);
+    }
+    for (const CollectiveSpan& span : trace.collectives) {
+      first = std::min(first, span.entered);
+    }
+    return first == Nanos::max() ? Nanos::zero() : first;
+  }
+
+  // Whole microseconds of modelled time: fractions are rounded inwards by readers, which would tear
+  // neighbours apart.
+  std::int64_t At(Nanos instant) const {
+    return std::llround(static_cast<double>((instant - base_).count()) / trace_.time_scale / 1e3);
+  }
+  Micros Between(Nanos begins, Nanos ends) const {
+    const std::int64_t from = At(begins);
+    return {from, std::max<std::int64_t>(0, At(ends) - from)};
+  }
+
+  Json Event(const char* phase, const char* category, const std::string& name, int lane,
+             Micros when) const {
+    return {{"ph", phase}, {"cat", category},   {"name", name},      {"pid", trace_.rank},
+            {"tid", lane}, {"ts", when.begins}, {"dur", when.length}};
+  }
+
+  void Add(Step step, const Json& event) { events_.of_step[step].push_back(Line(event)); }
+
+  void AddSteps() {
+    for (const auto& step : trace_.steps) {
+      Json mark = Event("X", "user_annotation", "ProfilerStep#" + std::to_string(step.step),
+                        kHostLane, Between(step.begins, step.begins + step.step_time));
+      mark["args"] = {{"samples", step.samples}, {"staleness", step.staleness}};
+      Add(step.step, mark);
+    }
+  }
+
+  // A kernel with its launch and the arrow between them.
+  void AddKernel(Step step, const std::string& name, int stream, int lane, Micros when, Json args) {
+    const std::int64_t correlation = ++last_correlation_;
+    const Micros launch{std::max<std::int64_t>(0, when.begins - 1),
+                        std::min<std::int64_t>(1, when.begins)};
+    Json launched = Event("X", "cuda_runtime", "cudaLaunchKernel", kHostLane, launch);
+    launched["args"] = {{"correlation", correlation}};
+    Add(step, launched);
+    Json kernel = Event("X", "kernel", name, lane, when);
+    kernel["args"] = {{"stream", stream}, {"correlation", correlation}};
+    kernel["args"].update(args);
+    Add(step, kernel);
+    Add(step, {{"ph", "s"},
+               {"id", correlation},
+               {"cat", "ac2g"},
+               {"name", "ac2g"},
+               {"pid", trace_.rank},
+               {"tid", kHostLane},
+               {"ts", launch.begins}});
+    Add(step, {{"ph", "f"},
+               {"bp", "e"},
+               {"id", correlation},
+               {"cat", "ac2g"},
+               {"name", "ac2g"},
+               {"pid", trace_.rank},
+               {"tid", lane},
+               {"ts", when.begins}});
+  }
+
+  // Events of one lane must nest, and exchanges of several buckets overlap: each takes the first
+  // lane that is free again.
+  int CommunicationLane(Micros when) {
+    for (std::size_t lane = 0; lane < lane_free_at_.size(); ++lane) {
+      if (lane_free_at_[lane] <= when.begins) {
+        lane_free_at_[lane] = when.begins + when.length;
+        return kCommunicationLane + static_cast<int>(lane);
+      }
+    }
+    if (lane_free_at_.size() < kMostCommunicationLanes) {
+      lane_free_at_.push_back(when.begins + when.length);
+    }
+    return kCommunicationLane + static_cast<int>(lane_free_at_.size()) - 1;
+  }
+
+  void AddSpans() {
+    std::vector<const Span*> spans;
+    for (const Span& span : trace_.spans) {
+      spans.push_back(&span);
+    }
+    std::stable_sort(spans.begin(), spans.end(),
+                     [](const Span* a, const Span* b) { return a->begins < b->begins; });
+    for (const Span* span : spans) {
+      AddSpan(*span);
+    }
+  }
+
+  void AddSpan(const Span& span) {
+    const Micros when = Between(span.begins, span.ends);
+    Json args = Json::object();
+    if (span.bytes > 0) {
+      args["bytes"] = span.bytes;
+    }
+    switch (span.track) {
+      case Track::kCompute:
+        AddKernel(span.step, "ranklab_" + span.name, kComputeLane, kComputeLane, when, args);
+        return;
+      case Track::kCommunication:
+        args["transport"] = trace_.transport;
+        AddKernel(span.step, CommunicationName("ps." + span.name), kCommunicationLane,
+                  CommunicationLane(when), when, args);
+        return;
+      case Track::kHost:
+        AddHostSpan(span, kHostLane, when, args);
+        return;
+      case Track::kInput:
+        AddHostSpan(span, kInputLane, when, args);
+        return;
+      case Track::kServer:
+        AddHostSpan(span, kServerLane, when, args);
+        return;
+    }
+  }
+
+  void AddHostSpan(const Span& span, int lane, Micros when, const Json& args) {
+    Json event = Event("X", "cpu_op", span.name, lane, when);
+    event["args"] = args;
+    Add(span.step, event);
+  }
+
+  void AddCollectives() {
+    std::vector<const CollectiveSpan*> spans;
+    for (const CollectiveSpan& span : trace_.collectives) {
+      spans.push_back(&span);
+    }
+    std::stable_sort(spans.begin(), spans.end(),
+                     [](const auto* a, const auto* b) { return a->entered < b->entered; });
+    for (const CollectiveSpan* span : spans) {
+      const Micros when = Between(span->entered, span->left);
+      const std::int64_t elements = span->bytes / 4;
+      const Json args = {{"transport", trace_.transport},
+                         {"algorithm", span->algorithm},
+                         {"bytes", span->bytes},
+                         {"bucket", span->bucket},
+                         {"Collective name", "allreduce"},
+                         {"In msg nelems", elements},
+                         {"Out msg nelems", elements},
+                         {"Group size", trace_.world_size},
+                         {"dtype", "Float"},
+                         {"Process Group Name", std::to_string(span->group)},
+                         {"Seq", span->sequence},
+                         {"Rank", span->rank},
+                         {"first byte in (us)", At(span->first_byte_in) - when.begins},
+                         {"last byte out (us)", At(span->last_byte_out) - when.begins}};
+      AddKernel(span->step, CommunicationName(span->algorithm), kCommunicationLane,
+                CommunicationLane(when), when, args);
+    }
+  }
+
+  void AddName(const char* what, int lane, const std::string& name) {
+    events_.names.push_back(Line({{"ph", "M"},
+                                  {"name", what},
+                                  {"pid", trace_.rank},
+                                  {"tid", lane},
+                                  {"ts", 0},
+                                  {"args", {{"name", name}}}}));
+  }
+
+  void AddNames() {
+    AddName("process_name", 0,
+            "rank " + std::to_string(trace_.rank) + " (CPU, device lane emulated)");
+    AddName("thread_name", kHostLane, "host");
+    AddName("thread_name", kInputLane, "input");
+    AddName("thread_name", kComputeLane, "compute lane");
+    for (std::size_t lane = 0; lane < std::max<std::size_t>(1, lane_free_at_.size()); ++lane) {
+      AddName("thread_name", kCommunicationLane + static_cast<int>(lane),
+              lane == 0 ? "communication lane" : "communication lane " + std::to_string(lane + 1));
+    }
+  }
+
+  const RankTrace& trace_;
+  Nanos base_;
+  TraceEvents events_;
+  std::int64_t last_correlation_ = 0;
+  std::vector<std::int64_t> lane_free_at_;
+};
+
+}  // namespace
+
+std::string CommunicationName(const std::string& algorithm) {
+  // "ring" and "allreduce.ring" are RING, "ps.push" is PS_PUSH.
+  std::string name = algorithm.starts_with("allreduce.") ? algorithm.substr(10) : algorithm;
+  for (char& letter : name) {
+    letter = letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A')
+             : (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9') ? letter
+                                                                                    : '_';
+  }
+  return "ncclKernel_AllReduce_" + name + "_LL_Sum_float";
+}
+
+TraceEvents BuildTraceEvents(const RankTrace& trace) { return Builder(trace).Build(); }
+
+}  // namespace ranklab::report

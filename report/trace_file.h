@@ -1,0 +1,34 @@
+// One rank's trace in the Trace Event Format: opens in Perfetto, loads in Holistic Trace Analysis.
+// Source: the contract that Kineto's files keep (distributedInfo, ProfilerStep#k, launch and kernel
+// pairs by correlation), as HTA f4d0062 reads it. A CPU has no streams: compute and communication
+// are shown as device lanes and the process name says that they are emulated.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "core/trace.h"
+#include "core/units.h"
+#include "experiment/run_record.h"
+
+namespace ranklab::report {
+
+inline constexpr std::size_t kTraceLimit = 50'000'000;  // bytes; larger traces do not open
+
+struct RankTrace {
+  Rank rank = 0;
+  int world_size = 1;
+  std::string transport = "tcp";  // what really carried the bytes
+  double time_scale = 1;          // wall time over modelled time
+  std::vector<experiment::StepRecord> steps{};
+  std::vector<Span> spans{};
+  std::vector<CollectiveSpan> collectives{};
+};
+
+// The file's text; times in modelled microseconds since the first step began. At most `limit`
+// bytes: later steps are left out whole, and the file says so ("ranklab" at its end, and the
+// process's labels). Requires: time_scale > 0.
+std::string TraceJson(const RankTrace& trace, std::size_t limit = kTraceLimit);
+
+}  // namespace ranklab::report
