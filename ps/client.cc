@@ -215,16 +215,25 @@ void Client::Core::Leave(PulledDoneFn done) {
 }
 
 void Client::Core::Pull(Step step, KeyRange part, float* into, PulledDoneFn done) {
-  const std::vector<Message> messages = Cut(part);
+  std::vector<Message> messages = Cut(part);
+  for (const Rank server : Rotation()) {
+    if (options_.ranges[static_cast<std::size_t>(server)].empty()) {
+      messages.push_back({server, NothingOf(server)});
+    }
+  }
   if (messages.empty()) {
     done(Pulled{});
     return;
   }
   const auto gathering = std::make_shared<Gathering>(messages.size(), std::move(done));
   for (const Message& message : messages) {
-    auto* bytes = reinterpret_cast<std::byte*>(into + (message.part.begin - part.begin));
-    Call(message.server, Verb::kPull, HeaderFor(Method::kPull, step, message.part), {},
-         {bytes, message.part.size() * kFloatSize}, gathering);
+    Landing landing;
+    if (!message.part.empty()) {
+      landing = {reinterpret_cast<std::byte*>(into + (message.part.begin - part.begin)),
+                 message.part.size() * kFloatSize};
+    }
+    Call(message.server, Verb::kPull, HeaderFor(Method::kPull, step, message.part), {}, landing,
+         gathering);
   }
 }
 

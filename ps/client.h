@@ -46,7 +46,8 @@ class Client {
   // Pushes the gradients of elements `part` (`gradients` points at element part.begin), in messages
   // that go out at once. `gradients` must stay valid until `done` runs. An empty part is done at
   // once, inline.
-  // Requires: `part` lies within the model. A step is pushed after the pull for it is answered.
+  // Requires: `part` lies within the model; a step after the first is pushed once the model was
+  // pulled for it, because a server takes one step of a worker at a time.
   // Errors: Unavailable, a server is gone, by name; Aborted; DeadlineExceeded; the shard's own.
   void Push(Step step, KeyRange part, const float* gradients, DoneFn done);
 
@@ -59,9 +60,10 @@ class Client {
 
   // Reads the elements of `part` into `into` (which points at element part.begin), once the
   // staleness bound lets this worker begin `step`, and runs `done` when all are there. All requests
-  // go out at once. A pull for a step that this worker has ended reads the newest parameters: so
-  // are the final ones read, behind a barrier. On an error, `into` holds anything. An empty part is
-  // done at once, inline.
+  // go out at once. Servers that hold no element at all are asked as well, so that the bound holds
+  // there too; if nobody has to be asked, `done` runs inline. A pull for a step that this worker
+  // has ended reads the newest parameters: so are the final ones read, behind a barrier. On an
+  // error, `into` holds anything. Requires: `part` lies within the model. Errors: as Push.
   void Pull(Step step, KeyRange part, float* into,
             absl::AnyInvocable<void(absl::StatusOr<Pulled>)> done);
 

@@ -1,0 +1,386 @@
+#include "ps/shard.h"
+
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "tests/ps/shard_bench.h"
+
+namespace ranklab::ps {
+namespace {
+
+using Values = std::vector<float>;
+constexpr std::int64_t kNoBound = StalenessBound::kUnbounded;
+
+struct Read {
+  absl::Status status = Unavailable("not answered");
+  Values values;
+  Step clock = -1;
+  std::int64_t version = -1;
+  bool skipped = false;
+  int runs = 0;
+};
+
+// Elements [10, 16) of a model, in blocks of 4.
+class ShardTest : public testing::Test {
+ protected:
+  static constexpr KeyRange kRange{10, 16};
+
+  void Make(int workers, std::int64_t bound, Order order = Order::kArrival) {
+    shard_.emplace(loop_,
+                   ShardOptions{.range = kRange,
+                                .worker_count = workers,
+                                .bound = {bound},
+                                .order = order,
+                                .block_elements = 4},
+                   CountingFactory());
+  }
+
+  absl::Status Push(Rank worker, Step step, KeyRange part, float value) {
+    Values gradients(static_cast<std::size_t>(std::max<std::int64_t>(0, part.size())), value);
+    return (*shard_)->Push(worker, step, part, Float32View(gradients));
+  }
+  absl::Status PushAll(Rank worker, Step step, float value) {
+    return Push(worker, step, kRange, value);
+  }
+  absl::Status Finish(Rank worker, Step step, double weight = 1.0, bool overflow = false) {
+    return (*shard_)->FinishStep(worker, step, {weight, overflow});
+  }
+  void PushStep(Rank worker, Step step, float value) {
+    ASSERT_TRUE(PushAll(worker, step, value).ok());
+    ASSERT_TRUE(Finish(worker, step).ok());
+  }
+  std::shared_ptr<Read> Pull(Rank worker, Step step, KeyRange part = kRange) {
+    auto read = std::make_shared<Read>();
+    (*shard_)->Pull(worker, step, part, [read](absl::StatusOr<PullReply> reply) {
+      ++read->runs;
+      read->status = reply.status();
+      if (reply.ok()) {
+        const auto* values = reinterpret_cast<const float*>(reply->parameters.data);
+        read->values.assign(values, values + reply->parameters.element_count());
+        read->clock = reply->clock;
+        read->version = reply->version;
+        read->skipped = reply->skipped;
+      }
+    });
+    return read;
+  }
+
+  sim::VirtualLoop loop_;
+  std::optional<HostedShard> shard_;
+};
+
+TEST_F(ShardTest, SynchronousPullsWaitForEveryWorkersStep) {
+  Make(2, 0);
+  EXPECT_EQ(Pull(0, 1)->values, Values(6, 0.0F));
+  PushStep(0, 1, 1.0F);
+  const auto early = Pull(0, 2);
+  loop_.Run();
+  EXPECT_EQ(early->runs, 0);
+  EXPECT_EQ(*(*shard_).parameters(), 0.0F);
+  PushStep(1, 1, 10.0F);
+  EXPECT_EQ(early->runs, 0) << "not before the update has run";
+  loop_.Run();
+  EXPECT_EQ(early->values, Values(6, 11.0F));
+  EXPECT_EQ(early->clock, 1);
+  EXPECT_EQ(early->version, 1);
+  EXPECT_EQ(early->runs, 1);
+  EXPECT_EQ((*shard_)->counters().parked_pulls, 1);
+}
+
+TEST_F(ShardTest, APullAsksForAnyPart) {
+  Make(1, 0);
+  Values gradients{1, 2, 3, 4, 5, 6};
+  ASSERT_TRUE((*shard_)->Push(0, 1, kRange, Float32View(gradients)).ok());
+  ASSERT_TRUE(Finish(0, 1).ok());
+  const auto read = Pull(0, 2, {12, 15});
+  const auto nothing = Pull(0, 2, {12, 12});
+  loop_.Run();
+  EXPECT_EQ(read->values, (Values{3, 4, 5}));
+  EXPECT_TRUE(nothing->status.ok());
+}
+
+TEST_F(ShardTest, PartsComeInAnyOrderAndCountOnce) {
+  Make(1, 0);
+  EXPECT_TRUE(Push(0, 1, {14, 16}, 3.0F).ok());
+  EXPECT_TRUE(Push(0, 1, {10, 12}, 1.0F).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(Finish(0, 1)));
+  EXPECT_TRUE(absl::IsAlreadyExists(Push(0, 1, {14, 16}, 7.0F)));
+  EXPECT_TRUE(absl::IsAlreadyExists(Push(0, 1, {15, 16}, 7.0F)));
+  EXPECT_TRUE(absl::IsInvalidArgument(Push(0, 1, {13, 15}, 7.0F))) << "half of it was counted";
+  EXPECT_TRUE(Push(0, 1, {12, 14}, 2.0F).ok());
+  EXPECT_TRUE(Finish(0, 1).ok());
+  loop_.Run();
+  EXPECT_TRUE(absl::IsAlreadyExists(Push(0, 1, {12, 14}, 7.0F)));
+  EXPECT_TRUE(absl::IsAlreadyExists(Finish(0, 1)));
+  EXPECT_EQ(Pull(0, 2)->values, (Values{1, 1, 2, 2, 3, 3}));
+}
+
+TEST_F(ShardTest, AsynchronousStepsShowOnceEndedAndNotBefore) {
+  Make(2, kNoBound);
+  ASSERT_TRUE(PushAll(0, 1, 1.0F).ok());
+  loop_.Run();
+  EXPECT_EQ(Pull(1, 1)->values, Values(6, 0.0F));
+  ASSERT_TRUE(Finish(0, 1).ok());
+  const auto mine = Pull(0, 2);
+  const auto theirs = Pull(1, 1);
+  EXPECT_EQ(mine->runs, 0) << "read my writes";
+  EXPECT_EQ(theirs->runs, 0) << "what was ended before a pull is in it";
+  loop_.Run();
+  EXPECT_EQ(mine->values, Values(6, 1.0F));
+  EXPECT_EQ(theirs->values, Values(6, 1.0F));
+  EXPECT_EQ(mine->clock, 0) << "worker 1 has not ended a step";
+}
+
+TEST_F(ShardTest, NoPullSeesHalfAnUpdate) {
+  Make(2, kNoBound);
+  PushStep(0, 1, 1.0F);
+  ASSERT_TRUE(loop_.RunOne());  // the first of two blocks
+  const auto read = Pull(1, 1);
+  EXPECT_EQ(read->runs, 0);
+  PushStep(1, 1, 10.0F);
+  loop_.Run();
+  EXPECT_EQ(read->values, Values(6, 1.0F)) << "the second update came after the pull";
+}
+
+TEST_F(ShardTest, ABoundLetsTheFastRunAheadSoFar) {
+  Make(2, 1);
+  PushStep(0, 1, 1.0F);
+  loop_.Run();
+  EXPECT_EQ(Pull(0, 2)->runs, 1);
+  PushStep(0, 2, 1.0F);
+  loop_.Run();
+  const auto third = Pull(0, 3);
+  EXPECT_EQ(third->runs, 0);
+  PushStep(1, 1, 10.0F);
+  loop_.Run();
+  EXPECT_EQ(third->values, Values(6, 12.0F));
+  EXPECT_EQ(third->clock, 1);
+  EXPECT_EQ(third->version, 3);
+}
+
+TEST_F(ShardTest, OverflowOnOneWorkerSkipsTheStepForAll) {
+  Make(2, 0);
+  ASSERT_TRUE(PushAll(0, 1, 1.0F).ok());
+  ASSERT_TRUE(PushAll(1, 1, std::numeric_limits<float>::infinity()).ok());
+  ASSERT_TRUE(Finish(0, 1).ok());
+  ASSERT_TRUE(Finish(1, 1, 1.0, /*overflow=*/true).ok());
+  const auto read = Pull(0, 2);
+  loop_.Run();
+  EXPECT_EQ(read->values, Values(6, 0.0F));
+  EXPECT_TRUE(read->skipped);
+  EXPECT_EQ(read->clock, 1);
+  EXPECT_EQ(read->version, 0);
+  PushStep(0, 2, 1.0F);
+  PushStep(1, 2, 1.0F);
+  loop_.Run();
+  EXPECT_EQ(Pull(1, 3)->values, Values(6, 2.0F));
+  EXPECT_FALSE(Pull(1, 3)->skipped);
+}
+
+TEST_F(ShardTest, AsynchronousOverflowSkipsOnlyThatWorkersStep) {
+  Make(2, kNoBound);
+  ASSERT_TRUE(PushAll(0, 1, std::nanf("")).ok());
+  ASSERT_TRUE(Finish(0, 1, 1.0, /*overflow=*/true).ok());
+  PushStep(1, 1, 2.0F);
+  loop_.Run();
+  EXPECT_EQ(Pull(0, 2)->values, Values(6, 2.0F));
+  EXPECT_TRUE(Pull(0, 2)->skipped);
+  EXPECT_FALSE(Pull(1, 2)->skipped);
+  EXPECT_EQ((*shard_)->counters().skipped, 1);
+  EXPECT_EQ((*shard_)->counters().updates, 1);
+}
+
+TEST_F(ShardTest, ALostWorkersUnfinishedStepIsTakenOutWhole) {
+  for (const Order order : {Order::kArrival, Order::kRank}) {
+    Make(3, 0, order);
+    PushStep(2, 1, 100.0F);
+    ASSERT_TRUE(Push(0, 1, {10, 13}, 1.0F).ok());
+    const auto lost = Pull(0, 1, {10, 11});
+    ASSERT_TRUE(lost->status.ok());
+    PushStep(1, 1, 10.0F);
+    const auto waiting = Pull(1, 2);
+    loop_.Run();
+    EXPECT_EQ(waiting->runs, 0);
+    (*shard_)->Remove(0);
+    loop_.Run();
+    EXPECT_EQ(waiting->values, Values(6, 110.0F));
+    EXPECT_EQ(waiting->clock, 1);
+    EXPECT_TRUE(absl::IsFailedPrecondition(PushAll(0, 1, 1.0F)));
+    EXPECT_TRUE(absl::IsAborted(Pull(0, 1)->status));
+  }
+}
+
+TEST_F(ShardTest, WhatALostWorkerHasEndedStays) {
+  for (const Order order : {Order::kArrival, Order::kRank}) {
+    Make(2, 0, order);
+    PushStep(0, 1, 1.0F);
+    const auto dropped = Pull(0, 2);
+    (*shard_)->Remove(0);
+    (*shard_)->Remove(0);
+    EXPECT_TRUE(absl::IsAborted(dropped->status));
+    EXPECT_EQ(dropped->runs, 1);
+    PushStep(1, 1, 10.0F);
+    loop_.Run();
+    EXPECT_EQ(Pull(1, 2)->values, Values(6, 11.0F));
+    PushStep(1, 2, 10.0F);
+    loop_.Run();
+    EXPECT_EQ(Pull(1, 3)->values, Values(6, 21.0F));
+  }
+}
+
+TEST_F(ShardTest, ALossInTheMiddleOfAnUpdateOpensTheGateAfterIt) {
+  Make(3, 1);
+  PushStep(0, 1, 1.0F);
+  loop_.Run();
+  PushStep(0, 2, 1.0F);
+  loop_.Run();
+  const auto waiting = Pull(0, 3);  // for workers 1 and 2
+  PushStep(1, 1, 10.0F);
+  loop_.RunOne();
+  (*shard_)->Remove(2);
+  EXPECT_EQ(waiting->runs, 0);
+  loop_.Run();
+  EXPECT_EQ(waiting->values, Values(6, 12.0F));
+}
+
+TEST_F(ShardTest, AWorkerThatLeavesIsNotWaitedForAndReadsTheFinalParameters) {
+  Make(2, 1);
+  PushStep(0, 1, 1.0F);
+  loop_.Run();
+  EXPECT_TRUE(Push(1, 1, {10, 12}, 5.0F).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition((*shard_)->Leave(1))) << "in the middle of a step";
+  EXPECT_TRUE(Push(1, 1, {12, 16}, 5.0F).ok());
+  EXPECT_TRUE(Finish(1, 1).ok());
+  EXPECT_TRUE((*shard_)->Leave(1).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists((*shard_)->Leave(1)));
+  loop_.Run();
+  for (Step step = 2; step <= 5; ++step) {
+    ASSERT_EQ(Pull(0, step)->runs, 1) << step;
+    PushStep(0, step, 1.0F);
+    loop_.Run();
+  }
+  EXPECT_EQ(Pull(1, 1)->values, Values(6, 10.0F));
+  EXPECT_TRUE(absl::IsFailedPrecondition(PushAll(1, 2, 1.0F)));
+}
+
+TEST_F(ShardTest, APullMayOvertakeTheEndOfItsStep) {
+  Make(1, 0);
+  ASSERT_TRUE(PushAll(0, 1, 1.0F).ok());
+  const auto read = Pull(0, 2);
+  loop_.Run();
+  EXPECT_EQ(read->runs, 0);
+  ASSERT_TRUE(Finish(0, 1).ok());
+  loop_.Run();
+  EXPECT_EQ(read->values, Values(6, 1.0F));
+}
+
+TEST_F(ShardTest, NonsenseIsRefusedAndChangesNothing) {
+  Make(2, 0);
+  const auto refused = [](const absl::Status& status) { return absl::IsInvalidArgument(status); };
+  EXPECT_TRUE(refused(PushAll(-1, 1, 9.0F)));
+  EXPECT_TRUE(refused(PushAll(2, 1, 9.0F)));
+  EXPECT_TRUE(refused(PushAll(0, 0, 9.0F)));
+  EXPECT_TRUE(refused(PushAll(0, -5, 9.0F)));
+  EXPECT_TRUE(refused(PushAll(0, 2, 9.0F)));
+  EXPECT_TRUE(refused(PushAll(0, std::numeric_limits<Step>::max(), 9.0F)));
+  EXPECT_TRUE(refused(Push(0, 1, {9, 12}, 9.0F)));
+  EXPECT_TRUE(refused(Push(0, 1, {12, 17}, 9.0F)));
+  EXPECT_TRUE(refused(Push(0, 1, {14, 12}, 9.0F)));
+  Values few(3, 9.0F);
+  EXPECT_TRUE(refused((*shard_)->Push(0, 1, kRange, Float32View(few))));
+  Values six(6, 9.0F);
+  compute::TensorView integers = Float32View(six);
+  integers.dtype = compute::DType::kInt32;
+  EXPECT_TRUE(refused((*shard_)->Push(0, 1, kRange, integers)));
+  ASSERT_TRUE(PushAll(0, 1, 1.0F).ok());
+  for (const double weight : {std::nan(""), -1.0, 1e-60, 1e300, HUGE_VAL}) {
+    EXPECT_TRUE(refused(Finish(0, 1, weight))) << weight;
+  }
+  EXPECT_TRUE(refused(Pull(0, 0)->status));
+  EXPECT_TRUE(refused(Pull(0, 3)->status));
+  EXPECT_TRUE(refused(Pull(0, 1, {0, 3})->status));
+  EXPECT_TRUE(refused(Pull(7, 1)->status));
+  EXPECT_TRUE(Finish(0, 1).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(PushAll(0, 2, 9.0F))) << "step 1 is not applied";
+  PushStep(1, 1, 1.0F);
+  loop_.Run();
+  EXPECT_EQ(Pull(0, 2)->values, Values(6, 2.0F));
+}
+
+TEST_F(ShardTest, AStepWithoutWeightChangesNothing) {
+  Make(2, 0);
+  ASSERT_TRUE(PushAll(0, 1, 1.0F).ok());
+  ASSERT_TRUE(PushAll(1, 1, 1.0F).ok());
+  ASSERT_TRUE(Finish(0, 1, 0.0).ok());
+  ASSERT_TRUE(Finish(1, 1, 0.0).ok());
+  loop_.Run();
+  EXPECT_EQ(Pull(0, 2)->values, Values(6, 0.0F));
+  EXPECT_EQ(Pull(0, 2)->clock, 1);
+}
+
+class Failing final : public compute::Optimizer {
+ public:
+  absl::Status Apply(compute::TensorView, compute::TensorView, double) override {
+    return ResourceExhausted("no room for the state");
+  }
+  std::vector<std::pair<std::string, compute::TensorView>> State() override { return {}; }
+};
+
+TEST_F(ShardTest, AnOptimizersErrorReachesEveryReader) {
+  HostedShard shard(loop_, {.range = {0, 2}, .worker_count = 1},
+                    [] { return std::make_unique<Failing>(); });
+  Values gradients(2, 1.0F);
+  ASSERT_TRUE(shard->Push(0, 1, {0, 2}, Float32View(gradients)).ok());
+  ASSERT_TRUE(shard->FinishStep(0, 1, {1.0, false}).ok());
+  absl::Status parked;
+  shard->Pull(0, 2, {0, 2}, [&](absl::StatusOr<PullReply> reply) { parked = reply.status(); });
+  loop_.Run();
+  EXPECT_EQ(parked, ResourceExhausted("update of step 1: no room for the state"));
+  EXPECT_EQ(shard->Push(0, 2, {0, 2}, Float32View(gradients)), parked);
+}
+
+TEST_F(ShardTest, MakeRefusesWhatMakesNoSense) {
+  compute::CpuDevice device({});
+  Values values(4);
+  compute::TensorView parameters = Float32View(values);
+  parameters.device = &device;
+  const auto make = [&](const ShardOptions& options) {
+    return Shard::Make(loop_, options, CountingFactory(), parameters).status();
+  };
+  EXPECT_TRUE(make({.range = {0, 4}, .worker_count = 1}).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(make({.range = {0, 5}, .worker_count = 1})));
+  EXPECT_TRUE(absl::IsInvalidArgument(make({.range = {0, 4}, .worker_count = 0})));
+  EXPECT_TRUE(absl::IsInvalidArgument(make({.range = {4, 0}, .worker_count = 1})));
+  EXPECT_TRUE(absl::IsInvalidArgument(make({.range = {0, 4}, .worker_count = 1, .bound = {-1}})));
+}
+
+TEST_F(ShardTest, GradientsTakeOneRangeAWorkerOfTheDevicesMemory) {
+  compute::CpuDevice device({.cap = 10 * 4 * 3});
+  auto memory = device.Allocate(10 * 4, compute::MemoryKind::kWeights);
+  ASSERT_TRUE(memory.ok());
+  const auto make = [&](int workers) {
+    return Shard::Make(loop_, {.range = {0, 10}, .worker_count = workers}, CountingFactory(),
+                       compute::ViewOf(**memory, compute::DType::kFloat32, {10, 1, 1, 1}))
+        .status();
+  };
+  EXPECT_TRUE(make(2).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(make(3)));
+}
+
+TEST_F(ShardTest, AnEmptyRangeKeepsTheClocksAllTheSame) {
+  HostedShard shard(loop_, {.range = {5, 5}, .worker_count = 2}, CountingFactory());
+  std::optional<Step> clock;
+  ASSERT_TRUE(shard->FinishStep(0, 1, {1.0, false}).ok());
+  shard->Pull(0, 2, {5, 5}, [&](absl::StatusOr<PullReply> reply) { clock = reply->clock; });
+  loop_.Run();
+  EXPECT_FALSE(clock.has_value());
+  ASSERT_TRUE(shard->FinishStep(1, 1, {1.0, false}).ok());
+  loop_.Run();
+  EXPECT_EQ(clock, 1);
+}
+
+}  // namespace
+}  // namespace ranklab::ps
