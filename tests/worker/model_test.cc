@@ -1,0 +1,116 @@
+#include "worker/model.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compute/device.h"
+#include "compute/optimizer.h"
+#include "core/status.h"
+
+namespace ranklab::worker {
+namespace {
+
+using testing::HasSubstr;
+
+experiment::LabSpec SpecOf(const std::vector<int>& widths) {
+  experiment::LabSpec spec;
+  spec.model = experiment::MlpSpec{.layers = widths};
+  return spec;
+}
+
+TEST(MakeModel, RefusesWidthsThatDoNotFitTheData) {
+  compute::CpuDevice device({});
+  const std::vector<std::pair<std::vector<int>, std::string>> cases{
+      {{}, "0 widths"},
+      {{64}, "1 widths"},
+      {{64, 0, 10}, "a width of 0"},
+      {{32, 10}, "from 32 to 10; the data has 64 inputs and 10 classes"},
+      {{64, 32, 9}, "from 64 to 9"}};
+  for (const auto& [widths, message] : cases) {
+    const auto model = MakeModel(SpecOf(widths), device, 8, 64, 10);
+    ASSERT_EQ(model.status().code(), absl::StatusCode::kInvalidArgument) << message;
+    EXPECT_THAT(MessageOf(model.status()), HasSubstr(message));
+  }
+  EXPECT_TRUE(MakeModel(SpecOf({64, 32, 10}), device, 8, 64, 10).ok());
+}
+
+TEST(MakeModel, SaysWhatIsNotBuilt) {
+  compute::CpuDevice device({});
+  experiment::LabSpec spec;
+  spec.model = experiment::GptSpec{};
+  EXPECT_EQ(MakeModel(spec, device, 8, 64, 10).status().code(), absl::StatusCode::kUnimplemented);
+  spec = SpecOf({64, 10});
+  spec.train.precision = "bf16";
+  const auto model = MakeModel(spec, device, 8, 64, 10);
+  ASSERT_EQ(model.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(MessageOf(model.status()), HasSubstr("bf16"));
+}
+
+class MlpCosts : public testing::Test {
+ protected:
+  static constexpr std::int64_t kSamples = 256;
+  void SetUp() override {
+    auto model = MakeModel(SpecOf({64, 512, 10}), device_, 1, 64, 10);
+    ASSERT_TRUE(model.ok());
+    model_ = *std::move(model);
+  }
+  compute::CpuDevice device_{{}};
+  std::unique_ptr<Model> model_;
+};
+
+TEST_F(MlpCosts, AreSixFlopsAParameterAndSampleButForTheFirstInputs) {
+  double flops = 0;
+  for (int layer = 0; layer < 2; ++layer) {
+    const LayerCost cost = model_->CostOf(layer, kSamples);
+    for (const auto& pass : {cost.forward, cost.backward}) {
+      for (const fabric::Operation& operation : pass) {
+        flops += operation.flops;
+      }
+    }
+  }
+  const double weights = 64 * 512 + 512 * 10;
+  const double first_inputs = 2.0 * 64 * 512 * kSamples;
+  const double loss = 10 * kSamples;
+  EXPECT_DOUBLE_EQ(flops, 6.0 * weights * kSamples - first_inputs + loss);
+}
+
+TEST_F(MlpCosts, CountOneOperationAProductAndOneForTheLoss) {
+  EXPECT_EQ(model_->CostOf(0, kSamples).forward.size(), 1U);
+  EXPECT_EQ(model_->CostOf(0, kSamples).backward.size(), 1U);
+  EXPECT_EQ(model_->CostOf(1, kSamples).forward.size(), 2U);
+  EXPECT_EQ(model_->CostOf(1, kSamples).backward.size(), 2U);
+  // x, W, b and y once each.
+  EXPECT_DOUBLE_EQ(model_->CostOf(0, kSamples).forward[0].bytes,
+                   4.0 * (256 * 64 + 64 * 512 + 512 + 256 * 512));
+}
+
+TEST_F(MlpCosts, BecomeTheSumOfTheirOperationsTimes) {
+  const fabric::DeviceModel device{.name = "test",
+                                   .words = "",
+                                   .fp32_flops = 1e12,
+                                   .bf16_flops = 1e12,
+                                   .memory_bandwidth = 1e11,
+                                   .source = ""};
+  constexpr Nanos kOverhead = std::chrono::microseconds(5);
+  const LayerTimes times = ModelledTimes(*model_, device, kOverhead, kSamples, "momentum");
+  ASSERT_EQ(times.forward.size(), 2U);
+  ASSERT_EQ(times.backward.size(), 2U);
+  for (int layer = 0; layer < 2; ++layer) {
+    Nanos sum{};
+    for (const fabric::Operation& operation : model_->CostOf(layer, kSamples).forward) {
+      sum += fabric::TimeOf(device, operation, kOverhead);
+    }
+    EXPECT_EQ(times.forward[layer], sum);
+    EXPECT_GT(times.backward[layer], kOverhead);
+  }
+  // 5 floats of 4 bytes a parameter at 100 GB/s, and the overhead.
+  const double optimizer = 5e-6 + 20.0 * static_cast<double>(model_->parameter_count()) / 1e11;
+  EXPECT_NEAR(static_cast<double>(times.optimizer.count()) * 1e-9, optimizer, 2e-9);
+  EXPECT_EQ(ModelledTimes(*model_, device, kOverhead, kSamples, "").optimizer, Nanos::zero());
+}
+
+}  // namespace
+}  // namespace ranklab::worker
