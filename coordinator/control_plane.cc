@@ -327,6 +327,7 @@ void ControlPlane::Shutdown(int exit_code, const std::string& reason) {
   }
   finishing_.reset();  // whoever shuts us down needs no telling
   shut_down_ = true;
+  loop_.Cancel(tick_);
   Dismiss(exit_code, reason);
 }
 

@@ -19,13 +19,19 @@ class LabClient {
                                                             Nanos timeout);
   ~LabClient();
 
-  // Calls `on_event` for each event until the verdict, which is the last one. Returns when the
-  // stream ends. Cancel (from any thread or a signal's self-pipe) ends the lab.
-  // Errors: Unavailable, the coordinator was lost in mid-run.
+  // Calls `on_event`, on this thread, for each event until the verdict, which is the last one.
+  // Returns when the stream ends. One lab at a time.
+  // Errors: Unavailable, the coordinator was lost in mid-run: its connection closed, or it fell
+  // silent for 5 s; Cancelled, by Cancel; ResourceExhausted, another lab is running;
+  // FailedPrecondition, another build.
   absl::Status RunLab(const v1::RunLabRequest& request,
                       absl::FunctionRef<void(const v1::RunEvent&)> on_event);
+
+  // Ends the running lab, or the next one before it begins; the coordinator aborts it. From any
+  // thread; not from a signal handler (take a self-pipe).
   void Cancel();
 
+  // Errors: the coordinator's; Unavailable or DeadlineExceeded, it did not answer within 10 s.
   absl::StatusOr<v1::InjectReply> Inject(const v1::InjectRequest& request);
   absl::StatusOr<v1::StatusReply> Status();
 

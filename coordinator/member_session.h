@@ -21,9 +21,10 @@ struct SessionOptions {
   v1::JoinRequest join;
   Nanos join_timeout{};  // until Joined has come; DeadlineExceeded names the address
   Nanos heartbeat_every = std::chrono::milliseconds(200);
+  Nanos suspect_after = std::chrono::seconds(5);  // of the coordinator's silence
 };
 
-// Called on the loop.
+// Called on the loop. All of them are required.
 struct SessionEvents {
   absl::AnyInvocable<void(std::uint64_t member)> joined;
   absl::AnyInvocable<void(const v1::Assignment&)> assigned;
@@ -43,7 +44,7 @@ class MemberSession {
 
   void Send(v1::MemberMessage message);  // on the loop
 
-  // From any thread; travels with the next heartbeat.
+  // From any thread; travels with the next heartbeat, which comes early when the step is new.
   void SetProgress(std::uint32_t generation, Step step, std::string phase);
 
   // coordinator's clock = loop's clock + offset, within +- residual (half the best round trip).
