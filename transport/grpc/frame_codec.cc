@@ -244,7 +244,8 @@ absl::StatusOr<MessageHeader> ReadHeader(ProtoReader reader) {
     RETURN_IF_ERROR(Annotate(field.Finish(), "header"));
   }
   if (header.size < 0) {
-    return InvalidArgument("header: a message of %d bytes", header.size);
+    return InvalidArgument("header: a message of %d bytes",
+                           static_cast<std::uint64_t>(header.size));
   }
   header.request.generation = header.envelope.generation;
   return header;

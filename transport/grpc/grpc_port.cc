@@ -26,7 +26,8 @@ constexpr std::size_t kVisitorsMax = 1024;
 // threads, which find it gone if it is.
 class GrpcPort::Core : public std::enable_shared_from_this<Core> {
  public:
-  explicit Core(EventLoop& loop) : loop_(loop), gate_(std::make_shared<LoopGate>(loop)) {}
+  Core(EventLoop& loop, const StreamSettings& settings)
+      : loop_(loop), settings_(settings), gate_(std::make_shared<LoopGate>(loop)) {}
 
   void MakeService() {
     service_ = MakeTensorWireService(
@@ -59,6 +60,7 @@ class GrpcPort::Core : public std::enable_shared_from_this<Core> {
   void Forget(Visitor& visitor);
 
   EventLoop& loop_;
+  const StreamSettings settings_;
   const std::shared_ptr<LoopGate> gate_;
   std::unique_ptr<grpc::Service> service_;
   std::list<std::unique_ptr<Visitor>> visitors_;
@@ -118,7 +120,8 @@ class GrpcPort::Core::Visitor final : public StreamEvents {
 
 std::unique_ptr<Wire> GrpcPort::Core::Open(const WireOptions& options, DoneFn ready) {
   auto wire = std::make_unique<GrpcWire>(
-      loop_, options, [this](const std::string& address) { return DialStream(gate_, address); },
+      loop_, options,
+      [this](const std::string& address) { return DialStream(gate_, address, settings_); },
       std::move(ready));
   opened_ = options.generation;
   any_opened_ = true;
@@ -181,7 +184,10 @@ void GrpcPort::Core::Forget(Visitor& visitor) {
   visitors_.erase(entry);
 }
 
-GrpcPort::GrpcPort(EventLoop& loop) : core_(std::make_shared<Core>(loop)) { core_->MakeService(); }
+GrpcPort::GrpcPort(EventLoop& loop, const StreamSettings& settings)
+    : core_(std::make_shared<Core>(loop, settings)) {
+  core_->MakeService();
+}
 
 GrpcPort::~GrpcPort() = default;
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/event_loop.h"
+#include "transport/grpc/channel_settings.h"
 #include "transport/wire.h"
 
 namespace grpc {
@@ -17,7 +18,7 @@ namespace ranklab::transport {
 // the loop or once the loop has stopped; wires first, and after the ServiceHost that serves it.
 class GrpcPort final : public WirePort {
  public:
-  explicit GrpcPort(EventLoop& loop);
+  explicit GrpcPort(EventLoop& loop, const StreamSettings& settings = {});
   ~GrpcPort() override;
 
   grpc::Service& service();  // TensorWire, to register with the ServiceHost

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "core/status.h"
-#include "transport/grpc/channel_settings.h"
 
 namespace ranklab::transport {
 namespace {
@@ -88,7 +87,7 @@ absl::StatusOr<std::unique_ptr<ServiceHost>> ServiceHost::Start(const ServiceHos
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   auto core = std::make_unique<Core>();
   grpc::ServerBuilder builder;
-  Apply(StreamSettings{}, builder);
+  Apply(options.settings, builder);
   builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(), &core->port);
   for (grpc::Service* service : options.services) {
     builder.RegisterService(service);

@@ -9,6 +9,7 @@
 #include <absl/status/statusor.h>
 
 #include "core/units.h"
+#include "transport/grpc/channel_settings.h"
 
 namespace grpc {
 class Service;
@@ -19,6 +20,7 @@ namespace ranklab::transport {
 struct ServiceHostOptions {
   std::string address;                   // "0.0.0.0:7070"; port 0 picks one
   std::vector<grpc::Service*> services;  // must outlive the host
+  StreamSettings settings = {};
 };
 
 class ServiceHost {

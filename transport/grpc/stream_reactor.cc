@@ -11,7 +11,6 @@
 
 #include "core/status.h"
 #include "protos/wire.grpc.pb.h"
-#include "transport/grpc/channel_settings.h"
 
 namespace ranklab::transport {
 namespace {
@@ -167,8 +166,9 @@ class ReactorStream : public FrameStream, public Reactor {
 
 class DialedStream final : public ReactorStream<grpc::ClientBidiReactor<ByteBuffer, ByteBuffer>> {
  public:
-  DialedStream(std::shared_ptr<LoopGate> gate, const std::string& address)
-      : ReactorStream(std::move(gate), address), channel_(MakeChannel(address)) {
+  DialedStream(std::shared_ptr<LoopGate> gate, const std::string& address,
+               const StreamSettings& settings)
+      : ReactorStream(std::move(gate), address), channel_(MakeChannel(address, settings)) {
     context_.set_deadline(std::chrono::system_clock::now() + kStreamDeadline);
     context_.set_wait_for_ready(true);
   }
@@ -247,9 +247,9 @@ class TensorWireService final
 
 }  // namespace
 
-std::shared_ptr<FrameStream> DialStream(std::shared_ptr<LoopGate> gate,
-                                        const std::string& address) {
-  auto stream = std::make_shared<DialedStream>(std::move(gate), address);
+std::shared_ptr<FrameStream> DialStream(std::shared_ptr<LoopGate> gate, const std::string& address,
+                                        const StreamSettings& settings) {
+  auto stream = std::make_shared<DialedStream>(std::move(gate), address, settings);
   stream->Start(stream);
   return stream;
 }

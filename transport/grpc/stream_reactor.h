@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "transport/grpc/channel_settings.h"
 #include "transport/grpc/frame_stream.h"
 #include "transport/grpc/loop_gate.h"
 
@@ -17,7 +18,8 @@ namespace ranklab::transport {
 
 // Calls TensorWire.Stream at `address`, over a connection of its own that ends with the stream.
 // While nobody listens there, gRPC keeps trying; Close gives up. On the loop.
-std::shared_ptr<FrameStream> DialStream(std::shared_ptr<LoopGate> gate, const std::string& address);
+std::shared_ptr<FrameStream> DialStream(std::shared_ptr<LoopGate> gate, const std::string& address,
+                                        const StreamSettings& settings);
 
 // The served side: a stream that somebody opened. On the loop.
 using StreamAccepted = std::function<void(std::shared_ptr<FrameStream>)>;
