@@ -192,6 +192,7 @@ class TcpStranger : public ::testing::Test {
     const Envelope envelope{.generation = 1, .part = ++part};
     node.Recv(Worker(0), envelope, LandingOf(received), recv);
     dialer.Send(Worker(1), envelope, PayloadOf(body), send);
+    EXPECT_EQ(send.Wait(), absl::OkStatus());
     EXPECT_EQ(recv.Wait(), absl::OkStatus());
     EXPECT_EQ(received, body);
   }
@@ -270,6 +271,7 @@ class TcpLiar : public ::testing::Test {
     Ending send, recv;
     node.Recv(Worker(0), {.generation = 1}, LandingOf(honest_bytes), recv);
     honest.Send(Worker(2), {.generation = 1}, PayloadOf(body), send);
+    EXPECT_EQ(send.Wait(), absl::OkStatus());
     EXPECT_EQ(recv.Wait(), absl::OkStatus());
     EXPECT_EQ(honest_bytes, body);
     node.Close();
