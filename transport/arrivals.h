@@ -26,7 +26,8 @@ class Arrivals final : public WireSink {
   static constexpr Nanos kLossWaits = std::chrono::seconds(1);
 
   // `port` carries the alpha that the senders' ports add: a message reaches the receiver's port
-  // that long after it departs.
+  // that long after it departs. On an unlimited port without alpha (a native network) a message
+  // that no link delays passes at once, whatever the clocks say, and is not metered.
   Arrivals(ShapeClock& clock, const fabric::LinkSpec& port, std::uint64_t seed);
 
   void DeliverTo(WireSink& sink) { sink_ = &sink; }
@@ -45,6 +46,7 @@ class Arrivals final : public WireSink {
   struct Inbound {
     MessageHeader header;
     std::uint64_t token = 0;  // the sink's
+    bool modelled = true;     // false: passes at once
     bool admitted = false;
     bool complete = false;
     Nanos begins{};
@@ -73,6 +75,7 @@ class Arrivals final : public WireSink {
   ShapeClock& clock_;
   WireSink* sink_ = nullptr;
   Nanos alpha_;
+  bool unlimited_;
   fabric::LinkModel port_;
   ShapeMeter meter_;
   std::map<Endpoint, Peer> peers_;

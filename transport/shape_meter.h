@@ -12,7 +12,7 @@
 
 namespace ranklab::transport {
 
-// Of the messages that one endpoint received, in real (dilated) time.
+// Of the modelled messages that one endpoint received, in real (dilated) time.
 struct ShapeReport {
   std::int64_t messages = 0;
   // Lateness is real completion minus modelled arrival, where positive. A message that is late by
