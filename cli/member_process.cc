@@ -8,6 +8,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <grpcpp/impl/service_type.h>
+
 #include "cli/build_id.h"
 #include "cli/describe_services.h"
 #include "cli/exit_code.h"

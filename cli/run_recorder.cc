@@ -238,7 +238,7 @@ absl::Status RunRecorder::Finish(int exit_code, const std::string& verdict) {
   }
   open_.clear();
   summary_.cells = experiment::Summarize(lab_, finished_);
-  summary_.sentences = report::SentencesOf(summary_);
+  summary_.sentences = report::WriteSentences(lab_, summary_.cells);
   summary_.expectations = experiment::EvaluateExpectations(lab_, summary_.cells);
   summary_.complete = exit_code == 0;
   summary_.verdict = verdict;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "compute/device.h"
+#include "coordinator/barrier.h"
 #include "core/check.h"
 #include "core/status.h"
 #include "experiment/lab_spec.h"
@@ -41,7 +42,7 @@ absl::StatusOr<std::unique_ptr<compute::Buffer>> InitialParameters(const experim
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<worker::Model> model,
                    worker::MakeModel(spec, device, 1, mlp->layers.front(), mlp->layers.back()));
-  model->Initialize(spec.seed);
+  RETURN_IF_ERROR(model->Initialize(spec.seed));
   range = ps::CutEvenly(model->parameter_count(),
                         spec.cluster.servers)[static_cast<std::size_t>(server)];
   const Bytes size = range.size() * static_cast<Bytes>(sizeof(float));
@@ -187,7 +188,10 @@ void ServerMember::Run(worker::Member& member, worker::GenerationInbox& inbox) {
     serving_ = &serving;
   }
   member.SetProgress(inbox, 0, "serving");
-  const absl::Status served = inbox.WaitReleased("fetched", Nanos(assignment.timeout_ns()));
+  // It arrives at once, and goes on when every worker has the final parameters.
+  member.SendArrival(inbox, coordinator::kFetchedBarrier);
+  const absl::Status served =
+      inbox.WaitReleased(coordinator::kFetchedBarrier, Nanos(assignment.timeout_ns()));
   {
     absl::MutexLock lock(&mutex_);
     serving_ = nullptr;

@@ -35,3 +35,8 @@ endforeach()
 if(RANKLAB_THREAD_SAFETY)
   add_compile_options(-Wthread-safety -Werror=thread-safety)
 endif()
+
+# GCC 12 sees overlapping copies in std::string's own code (its bug 105651) when it optimizes.
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+endif()

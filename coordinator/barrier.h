@@ -9,6 +9,11 @@
 
 namespace ranklab::coordinator {
 
+// The meetings of every run: nobody trains any more; everybody holds the final parameters, so that
+// members may close their wires from then on.
+inline constexpr char kTrainedBarrier[] = "trained";
+inline constexpr char kFetchedBarrier[] = "fetched";
+
 // Opens once every worker has arrived, and stays open. Servers may arrive too: they wait for the
 // workers, the workers do not wait for them.
 class Barrier {

@@ -189,6 +189,11 @@ void GenerationRun::Failed(const Participant& from, const absl::Status& why, Nan
 }
 
 void GenerationRun::OnPeerLost(const Participant& from, const v1::PeerLost& report, Nanos now) {
+  // Whoever is done closes its wires; only its session can still be lost.
+  const auto fetched = barriers_.find(kFetchedBarrier);
+  if (fetched != barriers_.end() && fetched->second.open()) {
+    return;
+  }
   const Endpoint peer{.role = report.role() == v1::ROLE_SERVER ? Role::kServer : Role::kWorker,
                       .rank = report.rank()};
   const std::vector<Member>& role =

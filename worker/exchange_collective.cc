@@ -113,7 +113,8 @@ class CollectiveExchange final : public GradientExchange {
 absl::StatusOr<std::unique_ptr<GradientExchange>> MakeCollectiveExchange(
     const ExchangeDeps& deps, const ExchangeOptions& options) {
   const auto& spec = std::get<experiment::CollectiveSpec>(options.spec.kind);
-  collectives::ProcessGroup world{.id = 0, .members = {}, .my_rank = options.rank};
+  collectives::ProcessGroup world{
+      .id = 0, .members = {}, .my_rank = options.rank, .generation = options.generation};
   for (Rank rank = 0; rank < options.workers; ++rank) {
     world.members.push_back(rank);
   }

@@ -124,6 +124,13 @@ void Member::SendResult(const GenerationInbox& inbox, const absl::Status& status
   Send(std::move(message));
 }
 
+void Member::SendArrival(const GenerationInbox& inbox, const std::string& barrier) {
+  v1::MemberMessage message;
+  message.mutable_arrival()->set_generation(inbox.assignment().generation());
+  message.mutable_arrival()->set_barrier(barrier);
+  Send(std::move(message));
+}
+
 void Member::SetProgress(const GenerationInbox& inbox, Step step, const std::string& phase) {
   session_->SetProgress(inbox.assignment().generation(), step, phase);
   absl::MutexLock lock(&mutex_);

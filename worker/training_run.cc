@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include "coordinator/barrier.h"
 #include "core/check.h"
 #include "core/overloaded.h"
 #include "core/status.h"
@@ -118,9 +119,9 @@ absl::StatusOr<TrainingResult> TrainingRun::Run() {
   // Nobody waits for this worker's next step any more; then all read the same final parameters.
   observer_.OnPhase(step_, "leaving");
   RETURN_IF_ERROR(exchange_->Leave());
-  RETURN_IF_ERROR(observer_.Barrier("trained"));
+  RETURN_IF_ERROR(observer_.Barrier(coordinator::kTrainedBarrier));
   RETURN_IF_ERROR(exchange_->FetchFinal());
-  RETURN_IF_ERROR(observer_.Barrier("fetched"));
+  RETURN_IF_ERROR(observer_.Barrier(coordinator::kFetchedBarrier));
   if (options_.calibrate) {
     AddCalibration(result);
     return result;

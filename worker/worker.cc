@@ -38,10 +38,7 @@ class RunReporter final : public RunObserver {
   }
 
   absl::Status Barrier(const std::string& name) override {
-    v1::MemberMessage message;
-    message.mutable_arrival()->set_generation(generation());
-    message.mutable_arrival()->set_barrier(name);
-    member_.Send(std::move(message));
+    member_.SendArrival(inbox_, name);
     return inbox_.WaitReleased(name, Nanos(inbox_.assignment().timeout_ns()));
   }
 
@@ -63,14 +60,14 @@ absl::StatusOr<const Dataset*> Worker::DataOf(const experiment::LabSpec& spec,
                                               const std::string& lab_file) {
   const experiment::DataSpec& data = spec.data;
   const std::string key =
-      absl::StrFormat("%s|%s|%s|%s|%s|%d|%d|%d|%d|%d", data.kind, data.images, data.labels,
+      absl::StrFormat("%s|%s|%s|%s|%s|%d|%d|%d|%d", data.kind, data.images, data.labels,
                       data.test_images, data.test_labels, data.samples, data.inputs, data.classes,
-                      data.split_seed, data.kind == "synthetic" ? spec.seed : 0);
+                      data.split_seed);
   const auto found = datasets_.find(key);
   if (found != datasets_.end()) {
     return &found->second;
   }
-  ASSIGN_OR_RETURN(Dataset dataset, LoadDataset(data, spec.seed, FolderOf(lab_file)));
+  ASSIGN_OR_RETURN(Dataset dataset, LoadDataset(data, FolderOf(lab_file)));
   return &datasets_.emplace(key, std::move(dataset)).first->second;
 }
 
