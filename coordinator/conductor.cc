@@ -239,8 +239,8 @@ absl::Status Conductor::KeepCalibration() {
   const v1::CellEnded report = generation_->Report({});
   for (const v1::CellResult& worker : report.workers()) {
     calibration.step = std::max(calibration.step, Nanos(worker.calibrated_step_ns()));
-    calibration.loopback_bytes_per_second =
-        std::max(calibration.loopback_bytes_per_second, worker.loopback_bytes_per_s());
+    // Each found what it can have beside the others.
+    calibration.loopback_bytes_per_second += worker.loopback_bytes_per_s();
     calibration.loopback_latency =
         std::max(calibration.loopback_latency, Nanos(worker.loopback_latency_ns()));
   }

@@ -34,7 +34,7 @@ struct PlannedCell {
 // Measured by all the workers of a cell together, natively.
 struct Calibration {
   Nanos step{};                          // of the slowest rank
-  double loopback_bytes_per_second = 0;  // the most that a rank found
+  double loopback_bytes_per_second = 0;  // of all ranks together
   Nanos loopback_latency{};              // the most that a rank found; 0: not measured
 };
 

@@ -22,10 +22,17 @@ std::vector<MemberAddress> Addresses(
   return addresses;
 }
 
-// Natively, without overlap (so that the exchange's own rate shows) and undisturbed.
+// Natively, without overlap (so that the exchange's own rate shows), undisturbed, without servers:
+// a ring over the slower of the two wires finds the least that this machine's loopback carries.
 void MakeCalibration(experiment::LabSpec& spec) {
   spec.fabric.preset = "native";
   spec.compute.model = "native";
+  if (spec.cluster.workers > 1) {
+    spec.exchange.kind = experiment::CollectiveSpec{};
+  } else {
+    spec.exchange.kind = experiment::NoExchange{};
+  }
+  spec.exchange.transport = "grpc";
   spec.exchange.overlap = false;
   spec.train.steps = kCalibrationSteps;
   spec.scenario = {};

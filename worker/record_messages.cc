@@ -77,6 +77,7 @@ void AddTo(v1::CellResult& message, const TrainingResult& result) {
   message.set_steps(result.steps);
   message.set_calibrated_step_ns(result.calibrated_step.count());
   message.set_loopback_bytes_per_s(result.loopback_bytes_per_second);
+  message.set_loopback_latency_ns(result.loopback_latency.count());
   for (const compute::MemoryCount& count : result.memory) {
     v1::MemoryUse& use = *message.add_memory();
     use.set_kind(std::string(compute::NameOf(count.kind)));

@@ -10,6 +10,7 @@
 #include "core/check.h"
 #include "core/overloaded.h"
 #include "core/status.h"
+#include "transport/tcp/loopback_probe.h"
 #include "worker/evaluate.h"
 
 namespace ranklab::worker {
@@ -35,6 +36,9 @@ Nanos PhaseOf(const StepRecord& record, Phase phase) {
   }
   return Nanos::zero();
 }
+
+// A message of ours passes two loops and their timers where a plain socket's byte passes none.
+constexpr int kWireLatencyFactor = 4;
 
 template <typename T>
 T Median(std::vector<T> values) {
@@ -120,13 +124,12 @@ absl::StatusOr<TrainingResult> TrainingRun::Run() {
   observer_.OnPhase(step_, "leaving");
   RETURN_IF_ERROR(exchange_->Leave());
   RETURN_IF_ERROR(observer_.Barrier(coordinator::kTrainedBarrier));
+  if (options_.calibrate) {
+    RETURN_IF_ERROR(AddCalibration(result));
+  }
   RETURN_IF_ERROR(exchange_->FetchFinal());
   RETURN_IF_ERROR(observer_.Barrier(coordinator::kFetchedBarrier));
-  if (options_.calibrate) {
-    AddCalibration(result);
-    return result;
-  }
-  return Evaluate(std::move(result));
+  return options_.calibrate ? result : Evaluate(std::move(result));
 }
 
 absl::StatusOr<StepRecord> TrainingRun::OneStep(Step step) {
@@ -212,19 +215,20 @@ absl::StatusOr<TrainingResult> TrainingRun::Evaluate(TrainingResult result) {
   return result;
 }
 
-// The first step pays for what is made on first use.
-void TrainingRun::AddCalibration(TrainingResult& result) const {
-  std::vector<double> rates;
+// All ranks compute, and then probe, at once: what each can have beside the others. The first step
+// pays for what is made on first use.
+absl::Status TrainingRun::AddCalibration(TrainingResult& result) const {
   std::vector<Nanos> steps;
   for (std::size_t i = records_.size() > 1 ? 1 : 0; i < records_.size(); ++i) {
     const StepRecord& record = records_[i];
     steps.push_back(record.forward + record.backward + record.optimizer);
-    if (record.exposed > Nanos::zero() && record.bytes_sent > 0) {
-      rates.push_back(static_cast<double>(record.bytes_sent) / Seconds(record.exposed));
-    }
   }
   result.calibrated_step = Median(std::move(steps));
-  result.loopback_bytes_per_second = rates.empty() ? 0.0 : Median(std::move(rates));
+  RETURN_IF_ERROR(observer_.Barrier("probing"));
+  ASSIGN_OR_RETURN(const transport::LoopbackFigures loopback, transport::ProbeLoopback());
+  result.loopback_bytes_per_second = loopback.bytes_per_second;
+  result.loopback_latency = loopback.latency * kWireLatencyFactor;
+  return absl::OkStatus();
 }
 
 }  // namespace ranklab::worker

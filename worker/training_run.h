@@ -57,7 +57,8 @@ struct TrainingResult {
   Step steps = 0;
   std::vector<compute::MemoryCount> memory;
   Nanos calibrated_step{};               // median compute of a native step
-  double loopback_bytes_per_second = 0;  // sent by this worker while it waited for the exchange
+  double loopback_bytes_per_second = 0;  // that this worker can have while the others do the same
+  Nanos loopback_latency{};              // of a small message through our wires, estimated
 };
 
 class TrainingRun {
@@ -78,7 +79,7 @@ class TrainingRun {
   void ApplyFaults(const std::vector<FaultChange>& changes, Step step);
   std::string Describe(const FaultChange& change) const;
   absl::StatusOr<TrainingResult> Evaluate(TrainingResult result);
-  void AddCalibration(TrainingResult& result) const;
+  absl::Status AddCalibration(TrainingResult& result) const;
 
   EventLoop& loop_;
   Network& network_;
