@@ -20,7 +20,7 @@ export interface Cell {
   part: string;
   cell: number;
   baseline: boolean;
-  settings: [string, string][];
+  settings: Record<string, string>;
   exchange: string;
   transport: string;
   fabric: string;
@@ -41,7 +41,7 @@ export interface Cell {
   breakdown: RankBreakdown[];
   loss_curve: number[];
   loss_seconds: number[];
-  staleness: [number, number][];
+  staleness: Record<string, number>;
   messages: number;
   could_not_keep_up: number;
   findings: string[];
@@ -107,7 +107,7 @@ export function partsOf(summary: Summary): string[] {
 
 // What tells a cell from the others of its part, without exchange, fabric and workers.
 export function otherSettings(cell: Cell): string {
-  return cell.settings
+  return Object.entries(cell.settings)
     .filter(([path]) => !/^(exchange|fabric\.preset|cluster\.workers)/.test(path))
     .map(([path, value]) => `${path} ${value}`)
     .join(", ");

@@ -6,6 +6,16 @@ import { duration, percent, rate, significant } from "./format";
 import { addScaling } from "./scaling";
 import { addStragglers } from "./straggler";
 
+// "CPU_OVERSUBSCRIBED in 2 cells": the table says which, and why.
+function findingsInBrief(cells: Cell[]): string[] {
+  const counts = new Map<string, number>();
+  for (const finding of cells.flatMap((cell) => cell.findings)) {
+    const code = finding.split(":")[0] ?? finding;
+    counts.set(code, (counts.get(code) ?? 0) + 1);
+  }
+  return [...counts].map(([code, count]) => `${code} in ${count} of ${cells.length} cells`);
+}
+
 function addHead(page: HTMLElement, summary: Summary): void {
   page.append(element("h1", summary.lab));
   if (summary.question !== "") {
@@ -17,9 +27,8 @@ function addHead(page: HTMLElement, summary: Summary): void {
   for (const sentence of summary.sentences) {
     answers.append(element("li", sentence));
   }
-  const findings = new Set(summary.cells.flatMap((cell) => cell.findings));
-  for (const finding of findings) {
-    answers.append(element("li", finding, "finding"));
+  for (const line of findingsInBrief(summary.cells)) {
+    answers.append(element("li", line, "finding"));
   }
   if (answers.childElementCount > 0) {
     page.append(answers);
@@ -68,6 +77,7 @@ function addTables(page: HTMLElement, summary: Summary): void {
           { title: "accuracy", value: (cell) => percent(cell.accuracy), numeric: true },
           { title: "time scale", value: (cell) => significant(cell.time_scale), numeric: true },
           { title: "kind", value: (cell) => cell.kind },
+          { title: "findings", value: (cell) => cell.findings.join("; ") },
         ],
         part,
       ),
