@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
+#include <iterator>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -110,6 +113,20 @@ TEST(Catalog, BuildsEveryEntryUnderItsNameAndCollective) {
     EXPECT_EQ(schedule->name, entry.name);
     EXPECT_EQ(schedule->collective, entry.collective);
     EXPECT_EQ(schedule->group_size, 6);
+  }
+}
+
+TEST(Catalog, StandsRowByRowInTheDocumentation) {
+  std::ifstream file("docs/schedules.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  for (const CatalogEntry& entry : Catalog()) {
+    const std::string row =
+        absl::StrFormat("| `%s` | %s | %s | %s |", entry.name, NameOf(entry.collective),
+                        entry.steps, entry.bytes_per_rank);
+    const std::size_t begin = page.find(row);
+    ASSERT_NE(begin, std::string::npos) << row;
+    EXPECT_THAT(page.substr(begin, page.find('\n', begin) - begin),
+                HasSubstr(std::string(entry.source)));
   }
 }
 

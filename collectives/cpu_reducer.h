@@ -1,0 +1,16 @@
+#pragma once
+
+#include "compute/reducer.h"
+
+namespace ranklab::collectives {
+
+// Reduces at once, on the calling thread, and runs `done` before Reduce returns: a chunk is small
+// beside the time its message takes. Integers wrap. A maximum or minimum with a NaN keeps the
+// target. Errors: Unimplemented, bfloat16 and float16.
+class CpuReducer final : public compute::Reducer {
+ public:
+  void Reduce(compute::ReduceOp op, compute::TensorView target, compute::TensorView source,
+              DoneFn done) override;
+};
+
+}  // namespace ranklab::collectives
