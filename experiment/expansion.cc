@@ -5,11 +5,14 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "core/nearest.h"
 #include "core/status.h"
 #include "experiment/baselines.h"
 #include "experiment/expectation.h"
 #include "experiment/fields.h"
+#include "experiment/metrics.h"
 #include "experiment/sections.h"
 #include "experiment/sweep.h"
 
@@ -50,18 +53,51 @@ absl::Status ReadHead(const ConfigSource& source, const ConfigNode& root, Lab& l
   return fields.Finish();
 }
 
-absl::Status ReadExpectations(const ConfigSource& source, const ConfigNode* list, Part& part) {
+// The paths that a cell of the part can be asked for: the usual ones and what its sweep names.
+std::vector<std::string_view> AskablePaths(const ConfigNode& tree) {
+  const auto common = CommonSettings();
+  std::vector<std::string_view> paths(common.begin(), common.end());
+  if (const ConfigNode* sweep = tree.Find("sweep")) {
+    for (const auto& [path, values] : sweep->fields) {
+      paths.push_back(path);
+    }
+  }
+  return paths;
+}
+
+absl::Status CheckExpectation(const std::string& text, std::span<const std::string_view> paths) {
+  ASSIGN_OR_RETURN(const ParsedExpectation expectation, ParseExpectation(text));
+  const auto check = [paths](std::string_view after, std::string_view path) {
+    if (std::find(paths.begin(), paths.end(), path) != paths.end()) {
+      return absl::OkStatus();
+    }
+    const std::string advice = DidYouMean(path, paths);
+    return InvalidArgument("unknown path \"%s\" after %s%s", path, after,
+                           advice.empty() ? "; one of " + Listed(paths) : advice);
+  };
+  if (!expectation.mean_over.empty()) {
+    RETURN_IF_ERROR(check("over", expectation.mean_over));
+  }
+  for (const ParsedExpectation::Condition& condition : expectation.where) {
+    RETURN_IF_ERROR(check("where", condition.path));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadExpectations(const ConfigSource& source, const ConfigNode& tree, Part& part) {
+  const ConfigNode* list = tree.Find("expect");
   if (list == nullptr || list->kind == ConfigNode::Kind::kNull) {
     return absl::OkStatus();
   }
   if (!list->is_list()) {
     return WrongValue(source, *list, "expect", "a list, such as [accuracy > 0.95]");
   }
+  const std::vector<std::string_view> paths = AskablePaths(tree);
   for (const ConfigNode& item : list->items) {
     if (!item.is_scalar()) {
       return WrongValue(source, item, "expect", "a text, such as accuracy > 0.95");
     }
-    if (const absl::Status status = ParseExpectation(item.text).status(); !status.ok()) {
+    if (const absl::Status status = CheckExpectation(item.text, paths); !status.ok()) {
       return Complain(source, item,
                       absl::StrFormat("expect \"%s\": %s", item.text, MessageOf(status)));
     }
@@ -161,7 +197,7 @@ absl::Status ExpandPart(const ConfigSource& source, const ConfigNode& root,
     MergeInto(tree, change.Tree());
   }
   RETURN_IF_ERROR(ReadRepeats(source, tree, part.repeats));
-  RETURN_IF_ERROR(ReadExpectations(source, tree.Find("expect"), part));
+  RETURN_IF_ERROR(ReadExpectations(source, tree, part));
   const int part_index = static_cast<int>(lab.parts.size());
   if (const absl::Status status = ExpandCells(source, tree, overrides, part_index, part);
       !status.ok()) {

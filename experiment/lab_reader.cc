@@ -1,5 +1,6 @@
 #include "experiment/lab_reader.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -29,6 +30,15 @@ std::string HashOf(std::string_view text, std::span<const std::string> overrides
   return absl::StrFormat("%016x%016x", hash.high64, hash.low64);
 }
 
+// Messages quote the file, and a value or key may span lines.
+absl::Status OnOneLine(const absl::Status& status) {
+  std::string line = MessageOf(status);
+  std::replace_if(
+      line.begin(), line.end(),
+      [](char letter) { return static_cast<unsigned char>(letter) < ' '; }, ' ');
+  return MakeError(status.code(), "%s", line);
+}
+
 }  // namespace
 
 absl::StatusOr<Lab> ReadLab(std::string_view text, std::string_view file,
@@ -40,7 +50,9 @@ absl::StatusOr<Lab> ReadLab(std::string_view text, std::string_view file,
           .text = std::string(text),
           .hash = HashOf(text, overrides),
           .overrides = source.overrides};
-  RETURN_IF_ERROR(ExpandLab(source, root, lab));
+  if (const absl::Status status = ExpandLab(source, root, lab); !status.ok()) {
+    return OnOneLine(status);
+  }
   return lab;
 }
 
@@ -63,7 +75,11 @@ absl::StatusOr<Lab> ReadLabFile(const std::string& path, std::span<const std::st
 absl::StatusOr<Injection> ReadInjection(std::string_view text) {
   const ConfigSource source{.file = "injection"};
   ASSIGN_OR_RETURN(const ConfigNode node, ParseYaml(text, source.file, false));
-  return ReadEntry(source, node, "injection", EntryFrom::kLive);
+  absl::StatusOr<Injection> injection = ReadEntry(source, node, /*path=*/"", EntryFrom::kLive);
+  if (!injection.ok()) {
+    return OnOneLine(injection.status());
+  }
+  return injection;
 }
 
 }  // namespace ranklab::experiment

@@ -44,7 +44,7 @@ absl::StatusOr<SlowPhase> ReadSlow(const ConfigSource& source, const ConfigNode&
   fields.Integer("rotate_every", {.least = 1, .most = kMostSteps}, slow.rotate_every);
   if (fields.Has("factor") == fields.Has("extra")) {
     fields.Fail(
-        Complain(source, node, path + " needs factor (2.0) or extra (50ms); one of the two"));
+        Complain(source, node, path + " needs factor (2.0) or extra (50ms), one of the two"));
   }
   RETURN_IF_ERROR(fields.Finish());
   return slow;
@@ -79,9 +79,8 @@ ShapeLink ReadLink(Fields& fields) {
   const std::optional<ShapeLink> parsed = ParseLink(text);
   if (!parsed) {
     fields.Fail("link", "two ranks, such as 1-2 (both directions) or 1->2");
-    return {};
   }
-  ShapeLink link = *parsed;
+  ShapeLink link = parsed.value_or(ShapeLink{});
   link.spec.bandwidth.bytes_per_second = std::numeric_limits<double>::infinity();
   link.spec.retransmit_after = kRetransmitAfter;
   fields.Duration("latency", link.spec.alpha);
@@ -114,13 +113,17 @@ Pause ReadPause(Fields& fields) {
   return pause;
 }
 
+std::string InPath(const std::string& path, std::string_view key) {
+  return path.empty() ? std::string(key) : path + "." + std::string(key);
+}
+
 absl::Status RefuseNotYet(const ConfigSource& source, const ConfigNode& node,
                           const std::string& path) {
   for (const std::string_view key : kNotYet) {
     if (const ConfigNode* found = node.Find(key)) {
-      return Complain(
-          source, *found,
-          absl::StrFormat("%s.%s is not supported yet; one of %s", path, key, Listed(kEffects)));
+      return Complain(source, *found,
+                      absl::StrFormat("%s is not supported yet; one of %s", InPath(path, key),
+                                      Listed(kEffects)));
     }
   }
   return absl::OkStatus();
@@ -131,6 +134,7 @@ absl::Status RefuseNotYet(const ConfigSource& source, const ConfigNode& node,
 absl::StatusOr<Injection> ReadEntry(const ConfigSource& source, const ConfigNode& node,
                                     const std::string& path, EntryFrom from) {
   RETURN_IF_ERROR(RefuseNotYet(source, node, path));
+  const std::string what = path.empty() ? "it" : path;
   Fields fields(source, &node, path);
   Injection injection{.text = Render(node)};
   if (from == EntryFrom::kLab) {
@@ -146,12 +150,12 @@ absl::StatusOr<Injection> ReadEntry(const ConfigSource& source, const ConfigNode
                                      [&](std::string_view key) { return fields.Has(key); });
   if (effects > 1) {
     return Complain(source, node,
-                    absl::StrFormat("%s has several effects; one entry each: one of %s", path,
+                    absl::StrFormat("%s has several effects; one entry each: one of %s", what,
                                     Listed(kEffects)));
   }
   if (const ConfigNode* slow_node = fields.Take("slow")) {
     const Rank rank = ReadRank(fields);
-    absl::StatusOr<SlowPhase> slow = ReadSlow(source, *slow_node, path + ".slow", rank);
+    absl::StatusOr<SlowPhase> slow = ReadSlow(source, *slow_node, InPath(path, "slow"), rank);
     fields.Fail(slow.status());
     injection.effect = slow.ok() ? *slow : SlowPhase{};
   } else if (fields.Has("pause")) {
@@ -170,7 +174,7 @@ absl::StatusOr<Injection> ReadEntry(const ConfigSource& source, const ConfigNode
     }
     fields.Take("rank");
     fields.Fail(Complain(source, node,
-                         absl::StrFormat("%s has no effect; one of %s", path, Listed(kEffects))));
+                         absl::StrFormat("%s has no effect; one of %s", what, Listed(kEffects))));
   }
   RETURN_IF_ERROR(fields.Finish());
   return injection;

@@ -110,20 +110,33 @@ Rank LargestRank(const Injection& injection) {
       injection.effect);
 }
 
-absl::Status CheckScenario(const Checked& lab) {
+absl::Status CheckInjection(const Checked& lab, const Injection& injection) {
   const int workers = lab.spec.cluster.workers;
+  if (workers > 0 && LargestRank(injection) >= workers) {
+    return InvalidArgument("rank %d of %d workers; ranks are 0 to %d", LargestRank(injection),
+                           workers, workers - 1);
+  }
+  if (injection.at_step > lab.spec.train.steps) {
+    return InvalidArgument("at_step %d is after the last step, %d", injection.at_step,
+                           lab.spec.train.steps);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckScenario(const Checked& lab) {
+  const ConfigNode* entries = lab.root.Find("scenario");
   for (const Injection& injection : lab.spec.scenario.injections) {
-    if (workers > 0 && LargestRank(injection) >= workers) {
-      return lab.Refuse(
-          "scenario",
-          absl::StrFormat("scenario %s: rank %d of %d workers; ranks are 0 to %d", injection.text,
-                          LargestRank(injection), workers, workers - 1));
+    const absl::Status status = CheckInjection(lab, injection);
+    if (status.ok()) {
+      continue;
     }
-    if (injection.at_step > lab.spec.train.steps) {
-      return lab.Refuse("scenario",
-                        absl::StrFormat("scenario %s: at_step is after the last step, %d",
-                                        injection.text, lab.spec.train.steps));
-    }
+    // Injections are ordered by step, entries as they were written: an entry is known by its text.
+    const auto entry =
+        std::find_if(entries->items.begin(), entries->items.end(),
+                     [&](const ConfigNode& item) { return Render(item) == injection.text; });
+    return Complain(
+        lab.source, *entry,
+        absl::StrFormat("scenario[%d]: %s", entry - entries->items.begin(), MessageOf(status)));
   }
   return absl::OkStatus();
 }

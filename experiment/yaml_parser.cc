@@ -21,11 +21,12 @@ struct Refusal {
   std::string what;
 };
 
-int LineOf(const YAML::Mark& mark) { return mark.line + 1; }
-
 // Builds the tree from events: an alias never becomes a node, so nothing can expand.
 class TreeBuilder final : public YAML::EventHandler {
  public:
+  // Without line numbers, nodes belong to no file: their line is 0.
+  explicit TreeBuilder(bool line_numbers) : line_numbers_(line_numbers) {}
+
   ConfigNode Take() { return std::move(root_); }
 
   void OnDocumentStart(const YAML::Mark&) override {}
@@ -68,7 +69,9 @@ class TreeBuilder final : public YAML::EventHandler {
     bool has_key = false;
   };
 
-  static void RefuseAnchor(const YAML::Mark& mark, YAML::anchor_t anchor) {
+  int LineOf(const YAML::Mark& mark) const { return line_numbers_ ? mark.line + 1 : 0; }
+
+  void RefuseAnchor(const YAML::Mark& mark, YAML::anchor_t anchor) const {
     if (anchor != 0) {
       throw Refusal{LineOf(mark), "an anchor (&name); write the value out where it is needed"};
     }
@@ -119,6 +122,7 @@ class TreeBuilder final : public YAML::EventHandler {
     parent.has_key = false;
   }
 
+  bool line_numbers_;
   ConfigNode root_;
   std::vector<OpenNode> open_;
 };
@@ -166,18 +170,18 @@ absl::StatusOr<ConfigNode> ParseYaml(std::string_view text, std::string_view whe
                                      bool line_numbers) {
   RETURN_IF_ERROR(CheckText(text, where));
   const auto refuse = [&](int line, std::string_view what) {
-    return line_numbers && line > 0 ? InvalidArgument("%s:%d: %s", where, line, what)
-                                    : InvalidArgument("%s: %s", where, what);
+    return line > 0 ? InvalidArgument("%s:%d: %s", where, line, what)
+                    : InvalidArgument("%s: %s", where, what);
   };
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
-    TreeBuilder builder;
+    TreeBuilder builder(line_numbers);
     if (!parser.HandleNextDocument(builder)) {
       return refuse(0, "empty");
     }
     ConfigNode root = builder.Take();
-    TreeBuilder next;
+    TreeBuilder next(line_numbers);
     if (parser.HandleNextDocument(next)) {
       return refuse(0, "more than one document (---); a lab is one");
     }
@@ -185,7 +189,7 @@ absl::StatusOr<ConfigNode> ParseYaml(std::string_view text, std::string_view whe
   } catch (const Refusal& refusal) {
     return refuse(refusal.line, refusal.what);
   } catch (const YAML::Exception& error) {
-    return refuse(LineOf(error.mark), "not YAML: " + error.msg);
+    return refuse(line_numbers ? error.mark.line + 1 : 0, "not YAML: " + error.msg);
   }
 }
 

@@ -1,5 +1,9 @@
 #include "experiment/lab_reader.h"
 
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <limits>
 #include <string>
 #include <variant>
 #include <vector>
@@ -7,47 +11,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/status.h"
+#include "tests/experiment/lab_support.h"
 
 namespace ranklab::experiment {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Pair;
 using ::testing::SizeIs;
-
-// Lines count from 1: name 1, model 2, data 3, train 4, cluster 5, exchange 6, fabric 7.
-constexpr std::string_view kSmall = R"(name: small
-model:    {kind: mlp, layers: [64, 32, 10]}
-data:     {kind: digits}
-train:    {steps: 10, global_batch: 64}
-cluster:  {workers: 2, servers: 1}
-exchange: {kind: collective, algorithm: ring}
-fabric:   {preset: pcie4_x16}
-)";
-
-Lab Read(std::string_view text, const std::vector<std::string>& overrides = {}) {
-  absl::StatusOr<Lab> lab = ReadLab(text, "x.yaml", overrides);
-  EXPECT_TRUE(lab.ok()) << MessageOf(lab.status());
-  return lab.ok() ? *std::move(lab) : Lab{};
-}
-
-std::string Refusal(std::string_view text, const std::vector<std::string>& overrides = {}) {
-  const absl::StatusOr<Lab> lab = ReadLab(text, "x.yaml", overrides);
-  EXPECT_FALSE(lab.ok());
-  EXPECT_EQ(lab.status().code(), absl::StatusCode::kInvalidArgument);
-  return MessageOf(lab.status());
-}
-
-// kSmall with one of its lines replaced.
-std::string With(std::string_view line_of, std::string_view line) {
-  std::string text(kSmall);
-  const std::size_t begin = text.find(std::string(line_of) + ":");
-  EXPECT_NE(begin, std::string::npos);
-  return text.replace(begin, text.find('\n', begin) - begin, line);
-}
-std::string Plus(std::string_view more) { return std::string(kSmall) + std::string(more); }
 
 TEST(LabReader, ReadsEverySection) {
   const Lab lab = Read(R"(
@@ -113,32 +83,167 @@ expect: [accuracy > 0.5]
   EXPECT_EQ(spec.scenario.injections[0].until_step, 5);
 }
 
-TEST(LabReader, SaysTheNearestKeyAndTheLine) {
-  EXPECT_EQ(Refusal(With("exchange", "exchange: {kind: collective, algoritm: ring}")),
-            "x.yaml:6: exchange.algoritm: unknown key; did you mean \"algorithm\"?");
-  EXPECT_EQ(Refusal(Plus("fabrik: {preset: native}\n")),
-            "x.yaml:8: fabrik: unknown key; did you mean \"fabric\"?");
+TEST(LabReader, FillsInWhatTheFileLeavesOut) {
+  const LabSpec spec = Read(kSmall).parts[0].cells[0].spec;
+  EXPECT_EQ(spec.seed, 1U);
+  EXPECT_EQ(spec.train.warmup_steps, 2);
+  EXPECT_EQ(spec.train.optimizer, "sgd");
+  EXPECT_EQ(spec.compute.model, "native");
+  EXPECT_EQ(spec.exchange.bucket, 25 << 20);
+  EXPECT_EQ(spec.exchange.first_bucket, 1 << 20);
+  EXPECT_EQ(spec.fabric.time_scale, 0) << "auto";
+  EXPECT_EQ(spec.cluster.suspect_after, std::chrono::seconds(5));
 }
 
-TEST(LabReader, SaysWhatWouldBeRight) {
-  EXPECT_EQ(Refusal(With("exchange", "exchange: {algorithm: rign}")),
-            "x.yaml:6: exchange.algorithm is \"rign\"; one of auto, ring");
-  EXPECT_EQ(Refusal(With("exchange", "exchange: {bucket: 25}")),
-            "x.yaml:6: exchange.bucket is \"25\"; a size with its unit, such as 25MiB, 64KiB or "
-            "1MB");
-  EXPECT_EQ(Refusal(With("exchange", "exchange: {timeout: 5MiB}")),
-            "x.yaml:6: exchange.timeout is \"5MiB\"; a duration with its unit, such as 500ms, 5us "
-            "or 2s");
-  EXPECT_EQ(Refusal(With("train", "train: {steps: many, global_batch: 8}")),
-            "x.yaml:4: train.steps is \"many\"; a whole number from 1 to 1073741824");
-  EXPECT_EQ(Refusal(With("cluster", "cluster: {workers: -1}")),
-            "x.yaml:5: cluster.workers is \"-1\"; a whole number from 0 to 1048576");
-  EXPECT_EQ(Refusal(With("cluster", "cluster: 4")),
-            "x.yaml:5: cluster is \"4\"; a map of its keys");
-  EXPECT_EQ(Refusal(With("cluster", "cluster: {on_loss: continue}")),
-            "x.yaml:5: cluster.on_loss is \"continue\"; not supported yet, only stop");
-  EXPECT_EQ(Refusal(With("train", "train: {global_batch: 8}")),
-            "x.yaml:4: train.steps is missing; a whole number, at least 1");
+TEST(LabReader, KnowsEveryExchange) {
+  const auto kind = [](std::string_view line) {
+    return Read(With("exchange", line)).parts[0].cells[0].spec;
+  };
+  EXPECT_EQ(kind("exchange: {kind: ps}").ExchangeName(), "ps");
+  EXPECT_EQ(kind("exchange: {kind: ps, staleness: 3}").ExchangeName(), "ps staleness 3");
+  EXPECT_EQ(kind("exchange: {kind: ps, staleness: none}").ExchangeName(), "ps async");
+  EXPECT_EQ(kind("exchange: {kind: collective, algorithm: auto}").ExchangeName(), "auto");
+  EXPECT_EQ(kind("exchange: {kind: nccl}").ExchangeName(), "nccl");
+  EXPECT_EQ(kind("exchange: {}").ExchangeName(), "ring");
+  EXPECT_EQ(kind("exchange: {kind: ps}").Transport(), "grpc");
+  EXPECT_EQ(kind("exchange: {kind: ps, transport: tcp}").Transport(), "tcp");
+  EXPECT_EQ(kind("exchange: {}").Transport(), "tcp");
+  const LabSpec rank_order = kind("exchange: {kind: ps, order: rank}");
+  EXPECT_EQ(std::get<ParameterServerSpec>(rank_order.exchange.kind).order, ReductionOrder::kRank);
+}
+
+TEST(LabReader, NativeOnNativeHasNoTimeScale) {
+  EXPECT_EQ(
+      Read(With("fabric", "fabric: {time_scale: 100}")).parts[0].cells[0].spec.fabric.time_scale,
+      1);
+}
+
+TEST(LabReader, AGlobalBatchIsSharedToWithinOneSample) {
+  const LabSpec spec =
+      Read(kSmall, {"cluster.workers=5", "train.global_batch=13"}).parts[0].cells[0].spec;
+  EXPECT_EQ(spec.GlobalBatch(), 13);
+  std::vector<int> shares;
+  for (Rank rank = 0; rank < 5; ++rank) {
+    shares.push_back(spec.BatchOf(rank));
+  }
+  EXPECT_THAT(shares, ElementsAre(3, 3, 3, 2, 2));
+}
+
+TEST(LabReader, TheHashIsOfTextAndOverrides) {
+  const std::string plain = Read(kSmall).hash;
+  EXPECT_EQ(plain.size(), 32U);
+  EXPECT_EQ(plain, Read(kSmall).hash);
+  EXPECT_NE(plain, Read(Plus("# a comment\n")).hash);
+  EXPECT_NE(plain, Read(kSmall, {"train.steps=10"}).hash);
+  EXPECT_NE(Read(kSmall, {"train.steps=10", "seed=1"}).hash,
+            Read(kSmall, {"seed=1", "train.steps=10"}).hash);
+}
+
+TEST(LabReader, AMissingFileIsNamed) {
+  const auto lab = ReadLabFile("no/such/lab.yaml", {});
+  EXPECT_EQ(lab.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(MessageOf(lab.status()),
+            "no/such/lab.yaml: No such file or directory; the path of a lab file, such as "
+            "labs/compare.yaml");
+}
+
+TEST(LabReader, AFileIsReadAsItsTextIs) {
+  const std::string path = ::testing::TempDir() + "lab_reader_test.yaml";
+  std::ofstream(path) << kSmall;
+  const auto lab = ReadLabFile(path, {});
+  ASSERT_TRUE(lab.ok()) << MessageOf(lab.status());
+  EXPECT_EQ(lab->file, path);
+  EXPECT_EQ(lab->text, kSmall);
+  EXPECT_EQ(lab->hash, Read(kSmall).hash);
+  std::remove(path.c_str());
+}
+
+// What each entry of a scenario becomes; a live injection is read by the same code.
+TEST(Injections, SlowByFactorOrTime) {
+  const auto factor =
+      ReadInjection("{rank: 2, slow: {phase: optimizer, factor: 3, rotate_every: 5}}");
+  ASSERT_TRUE(factor.ok()) << MessageOf(factor.status());
+  EXPECT_EQ(factor->at_step, 0);
+  EXPECT_EQ(factor->text, "{rank: 2, slow: {phase: optimizer, factor: 3, rotate_every: 5}}");
+  const auto& slow = std::get<SlowPhase>(factor->effect);
+  EXPECT_EQ(slow.rank, 2);
+  EXPECT_EQ(slow.phase, Phase::kOptimizer);
+  EXPECT_EQ(slow.factor, 3);
+  EXPECT_EQ(slow.rotate_every, 5);
+  const auto extra = ReadInjection("{rank: 0, slow: {extra: 50ms}}");
+  ASSERT_TRUE(extra.ok()) << MessageOf(extra.status());
+  EXPECT_EQ(std::get<SlowPhase>(extra->effect).phase, Phase::kBackward);
+  EXPECT_EQ(std::get<SlowPhase>(extra->effect).extra, std::chrono::milliseconds(50));
+}
+
+TEST(Injections, PauseKillAndReset) {
+  const auto pause = ReadInjection("{rank: 1, pause: 500ms, every_steps: 4}");
+  ASSERT_TRUE(pause.ok()) << MessageOf(pause.status());
+  EXPECT_EQ(std::get<Pause>(pause->effect).duration, std::chrono::milliseconds(500));
+  EXPECT_EQ(std::get<Pause>(pause->effect).every_steps, 4);
+  const auto kill = ReadInjection("{rank: 3, kill: true}");
+  ASSERT_TRUE(kill.ok()) << MessageOf(kill.status());
+  EXPECT_EQ(std::get<Kill>(kill->effect).rank, 3);
+  const auto reset = ReadInjection("{reset: true}");
+  ASSERT_TRUE(reset.ok()) << MessageOf(reset.status());
+  EXPECT_TRUE(std::holds_alternative<Heal>(reset->effect));
+}
+
+TEST(Injections, LinksInOneOrBothDirections) {
+  const auto both = ReadInjection("{link: 1-2, latency: 5ms, bandwidth: 10Gbit/s, loss: 0.01}");
+  ASSERT_TRUE(both.ok()) << MessageOf(both.status());
+  const auto& link = std::get<ShapeLink>(both->effect);
+  EXPECT_EQ(link.spec.alpha, std::chrono::milliseconds(5));
+  EXPECT_EQ(link.spec.bandwidth.bytes_per_second, 10e9 / 8);
+  EXPECT_EQ(link.spec.loss_probability, 0.01);
+  EXPECT_EQ(link.PeerOf(1), 2);
+  EXPECT_EQ(link.PeerOf(2), 1);
+  EXPECT_EQ(link.PeerOf(0), -1);
+  const auto one = ReadInjection("{link: 1->2, jitter: 1ms}");
+  ASSERT_TRUE(one.ok()) << MessageOf(one.status());
+  EXPECT_EQ(std::get<ShapeLink>(one->effect).PeerOf(1), 2);
+  EXPECT_EQ(std::get<ShapeLink>(one->effect).PeerOf(2), -1);
+  EXPECT_EQ(std::get<ShapeLink>(one->effect).spec.bandwidth.bytes_per_second,
+            std::numeric_limits<double>::infinity());
+}
+
+TEST(Injections, TheTextOfAnInjectionReadsBackAsItself) {
+  const LabSpec spec = Read(Plus("scenario: [{at_step: 4, until_step: 6, rank: 1, slow: {phase: "
+                                 "input, factor: 2}}]\n"))
+                           .parts[0]
+                           .cells[0]
+                           .spec;
+  const auto again = ReadInjection(spec.scenario.injections.at(0).text);
+  ASSERT_TRUE(again.ok()) << MessageOf(again.status());
+  EXPECT_EQ(again->at_step, 4);
+  EXPECT_EQ(again->until_step, 6);
+  EXPECT_EQ(std::get<SlowPhase>(again->effect).rank, 1);
+}
+
+TEST(Injections, SayWhatIsWrong) {
+  const auto refusal = [](std::string_view text) {
+    const auto injection = ReadInjection(text);
+    EXPECT_FALSE(injection.ok());
+    return MessageOf(injection.status());
+  };
+  EXPECT_EQ(refusal("{rank: 2}"),
+            "injection: it has no effect; one of slow, pause, link, kill, reset");
+  EXPECT_EQ(refusal("{rank: 2, slwo: {factor: 2}}"),
+            "injection: slwo: unknown key; did you mean \"slow\"?");
+  EXPECT_EQ(refusal("{rank: 2, nan: true}"),
+            "injection: nan is not supported yet; one of slow, pause, link, kill, reset");
+  EXPECT_EQ(refusal("{rank: 2, kill: true, pause: 1s}"),
+            "injection: it has several effects; one entry each: one of slow, pause, link, "
+            "kill, reset");
+  EXPECT_EQ(refusal("{rank: 2, slow: {phase: backward}}"),
+            "injection: slow needs factor (2.0) or extra (50ms), one of the two");
+  EXPECT_EQ(refusal("{rank: 2, pause: 5}"),
+            "injection: pause is \"5\"; a duration with its unit, such as 500ms, 5us or 2s");
+  EXPECT_EQ(refusal("{link: 1-1, latency: 5ms}"),
+            "injection: link is \"1-1\"; two ranks, such as 1-2 (both directions) or 1->2");
+  EXPECT_EQ(refusal("{link: 1-2}"),
+            "injection: latency is missing; a link needs latency, jitter, bandwidth or loss");
+  EXPECT_EQ(refusal("{pause: 1s}"), "injection: rank is missing; the rank that it hits, from 0");
 }
 
 }  // namespace
