@@ -170,11 +170,12 @@ absl::Status RunRecorder::OnEnded(const v1::CellEnded& ended) {
   }
   Open open = std::move(found->second);
   open_.erase(found);
-  for (const v1::CellResult& result : ended.workers()) {
-    open.run.workers.push_back(worker::WorkerRecordOf(result));
+  for (Rank rank = 0; rank < ended.workers_size(); ++rank) {
+    open.run.workers.push_back(worker::WorkerRecordOf(ended.workers(rank), rank));
   }
-  for (const v1::CellResult& result : ended.servers()) {
-    open.run.servers.push_back(worker::ServerRecordOf(result, ended.workers_size()));
+  for (Rank rank = 0; rank < ended.servers_size(); ++rank) {
+    open.run.servers.push_back(
+        worker::ServerRecordOf(ended.servers(rank), rank, ended.workers_size()));
   }
   const std::string& part = lab_.parts[static_cast<std::size_t>(open.run.part)].name;
   RETURN_IF_ERROR(folder_.AppendSteps(part, open.run));

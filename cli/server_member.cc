@@ -11,6 +11,7 @@
 #include "ps/placement.h"
 #include "ps/shard.h"
 #include "worker/model.h"
+#include "worker/network_account.h"
 #include "worker/record_messages.h"
 
 namespace ranklab::cli {
@@ -115,6 +116,8 @@ class ServerMember::Serving {
     return report;
   }
 
+  const ps::KeyRange& range() const { return range_; }
+
   Holding Describe() {
     Holding holding;
     OnLoop(loop_, [&] {
@@ -196,8 +199,16 @@ void ServerMember::Run(worker::Member& member, worker::GenerationInbox& inbox) {
     absl::MutexLock lock(&mutex_);
     serving_ = nullptr;
   }
-  v1::CellResult result = ToMessage(serving.Report());
-  worker::AddTo(result, (*network)->Describe(), (*network)->transport());
+  const ps::ServerReport report = serving.Report();
+  v1::CellResult result = ToMessage(report);
+  const worker::Network::Report network_report = (*network)->Describe();
+  if (served.ok() && worker::IsHeldToAccount(cell->spec)) {
+    worker::AddAccount(
+        result, cell->network.port,
+        worker::ClaimedByServer(cell->spec, serving.range().size(), report.updates),
+        network_report);
+  }
+  worker::AddTo(result, network_report, (*network)->transport());
   member.SendResult(inbox, served, std::move(result));
 }
 

@@ -11,6 +11,26 @@ double LateShare(const CellSummary& summary) {
                               : 0;
 }
 
+// "worker 0: latency ...; server 1: ...", at most three of them.
+std::string WhatDidNotHold(const CellSummary& summary) {
+  constexpr int kMost = 3;
+  std::string text;
+  int named = 0;
+  int broken = 0;
+  for (const NetworkRecord& network : summary.network) {
+    if (!network.judged || network.held) {
+      continue;
+    }
+    ++broken;
+    if (named < kMost && !network.findings.empty()) {
+      text += (text.empty() ? "" : "; ") + network.endpoint + ": " + network.findings.front();
+      ++named;
+    }
+  }
+  return broken > named && named > 0 ? absl::StrFormat("%s; and %d more", text, broken - named)
+                                     : text;
+}
+
 // What is known to lie between the prediction and the step, in words.
 std::string WhyAbove(const LabSpec& spec, const CellSummary& summary, double lateness_seconds) {
   std::string why;
@@ -55,6 +75,9 @@ std::vector<std::string> FindingsOf(const LabSpec& spec, const CellSummary& summ
         "COULD_NOT_KEEP_UP: %d of %d messages (%.0f %%) arrived later than the fabric would have "
         "delivered them; raise fabric.time_scale (%g here)",
         summary.could_not_keep_up, summary.messages, LateShare(summary) * 100, summary.time_scale));
+  }
+  if (const std::string broken = WhatDidNotHold(summary); !broken.empty()) {
+    findings.push_back("NETWORK_NOT_HELD: " + broken);
   }
   if (summary.ratio > kRatioToExplain) {
     findings.push_back(absl::StrFormat(

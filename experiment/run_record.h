@@ -30,6 +30,25 @@ struct StepRecord {
   Bytes bytes_sent = 0, bytes_received = 0;
 };
 
+// Bytes that crossed one connection: message bodies, and everything with framing.
+struct ConnectionRecord {
+  std::string peer{};  // "worker 2"
+  Bytes body_sent = 0, body_received = 0, wire_sent = 0, wire_received = 0;
+  std::int64_t messages_sent = 0, messages_received = 0;
+};
+
+// One endpoint's network: what it is named after, and what it was. Wall time, dilated.
+struct NetworkRecord {
+  std::string endpoint{};  // "worker 0"
+  std::vector<ConnectionRecord> connections{};
+  bool judged = false;                  // a shaped network that the lab left alone
+  bool held = false;                    // bandwidth, latency and bytes are what they claim to be
+  std::vector<std::string> findings{};  // what did not hold
+  double asked_bandwidth = 0, bandwidth_median = 0, bandwidth_p90 = 0;  // bytes per second
+  double asked_latency = 0, latency_median = 0, latency_p90 = 0;        // seconds
+  Bytes body_received = 0, body_claimed = 0;
+};
+
 struct WorkerRecord {
   std::string param_hash{};
   double final_loss = 0, accuracy = 0, passes = 0;
@@ -37,6 +56,7 @@ struct WorkerRecord {
   std::int64_t messages = 0, could_not_keep_up = 0;
   std::vector<std::int64_t> lateness_log2_us{};
   Nanos clock_offset{}, clock_residual{};
+  NetworkRecord network{};
 };
 
 struct ServerRecord {
@@ -44,6 +64,7 @@ struct ServerRecord {
   Nanos busy{};
   std::int64_t parked_pulls = 0, updates = 0;
   std::vector<std::map<std::int64_t, std::int64_t>> staleness{};  // [worker]
+  NetworkRecord network{};
 };
 
 // One repeat of one cell.
@@ -107,7 +128,9 @@ struct CellSummary {
   Bytes bytes_sent_per_step = 0;  // body bytes, mean over ranks
   std::vector<std::int64_t> samples_per_rank{};
   std::vector<double> passes_per_rank{};
-  std::vector<std::string> findings{};  // "CPU_OVERSUBSCRIBED: ..."
+  std::vector<NetworkRecord> network{};  // workers, then servers, of the last repeat
+  double clock_residual_seconds = 0;     // the largest of the workers, over the repeats
+  std::vector<std::string> findings{};   // "CPU_OVERSUBSCRIBED: ..."
 };
 
 struct ExpectationOutcome {

@@ -39,6 +39,34 @@ void Describe(Archive& archive, RankBreakdown& bar) {
 }
 
 template <typename Archive>
+void Describe(Archive& archive, ConnectionRecord& connection) {
+  archive("peer", connection.peer);
+  archive("body_sent", connection.body_sent);
+  archive("body_received", connection.body_received);
+  archive("wire_sent", connection.wire_sent);
+  archive("wire_received", connection.wire_received);
+  archive("messages_sent", connection.messages_sent);
+  archive("messages_received", connection.messages_received);
+}
+
+template <typename Archive>
+void Describe(Archive& archive, NetworkRecord& network) {
+  archive("endpoint", network.endpoint);
+  archive("connections", network.connections);
+  archive("judged", network.judged);
+  archive("held", network.held);
+  archive("findings", network.findings);
+  archive("asked_bandwidth", network.asked_bandwidth);
+  archive("bandwidth_median", network.bandwidth_median);
+  archive("bandwidth_p90", network.bandwidth_p90);
+  archive("asked_latency", network.asked_latency);
+  archive("latency_median", network.latency_median);
+  archive("latency_p90", network.latency_p90);
+  archive("body_received", network.body_received);
+  archive("body_claimed", network.body_claimed);
+}
+
+template <typename Archive>
 void Describe(Archive& archive, CellSummary& cell) {
   archive("part", cell.part);
   archive("cell", cell.cell);
@@ -77,6 +105,8 @@ void Describe(Archive& archive, CellSummary& cell) {
   archive("bytes_sent_per_step", cell.bytes_sent_per_step);
   archive("samples_per_rank", cell.samples_per_rank);
   archive("passes_per_rank", cell.passes_per_rank);
+  archive("network", cell.network);
+  archive("clock_residual_seconds", cell.clock_residual_seconds);
   archive("findings", cell.findings);
 }
 

@@ -121,8 +121,17 @@ void FillLearning(const LabSpec& spec, const RunsOfCell& runs, CellSummary& summ
 }
 
 void FillNetwork(const RunsOfCell& runs, CellSummary& summary) {
+  for (const WorkerRecord& worker : runs.back()->workers) {
+    summary.network.push_back(worker.network);
+  }
+  for (const ServerRecord& server : runs.back()->servers) {
+    summary.network.push_back(server.network);
+  }
   for (const CellRun* run : runs) {
     for (const WorkerRecord& worker : run->workers) {
+      summary.clock_residual_seconds =
+          std::max(summary.clock_residual_seconds,
+                   std::chrono::duration<double>(worker.clock_residual).count());
       summary.messages += worker.messages;
       summary.could_not_keep_up += worker.could_not_keep_up;
       auto& histogram = summary.lateness_log2_us;

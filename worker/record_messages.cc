@@ -1,6 +1,7 @@
 #include "worker/record_messages.h"
 
 #include "compute/device.h"
+#include "worker/network_account.h"
 
 namespace ranklab::worker {
 
@@ -110,9 +111,66 @@ void AddTo(v1::CellResult& message, const Network::Report& report, const std::st
   shape.set_achieved_bandwidth_p90(report.shape.achieved_bandwidth_p90);
   shape.set_latency_median_ns(report.shape.latency_median.count());
   shape.set_latency_p90_ns(report.shape.latency_p90.count());
+  shape.set_bandwidth_samples(report.shape.bandwidth_samples);
+  shape.set_latency_samples(report.shape.latency_samples);
 }
 
-experiment::WorkerRecord WorkerRecordOf(const v1::CellResult& result) {
+void AddAccount(v1::CellResult& message, const fabric::LinkSpec& port, Bytes claimed,
+                const Network::Report& report) {
+  const fabric::NetworkVerdict verdict = Judge(port, claimed, report);
+  v1::NetworkAccount& account = *message.mutable_account();
+  account.set_held(verdict.held());
+  for (const std::string& finding : verdict.findings) {
+    account.add_findings(finding);
+  }
+  account.set_asked_bandwidth(port.bandwidth.bytes_per_second);
+  account.set_asked_latency_ns(port.alpha.count());
+  account.set_body_claimed(claimed);
+  Bytes received = 0;
+  for (const auto& [peer, counters] : report.connections) {
+    received += counters.body_received;
+  }
+  account.set_body_received(received);
+}
+
+namespace {
+
+double Seconds(std::int64_t nanos) { return static_cast<double>(nanos) * 1e-9; }
+
+experiment::NetworkRecord NetworkRecordOf(const v1::CellResult& result, Endpoint self) {
+  experiment::NetworkRecord record;
+  record.endpoint = NameOf(self);
+  for (const v1::Connection& connection : result.connections()) {
+    const Endpoint peer{connection.peer_role() == v1::ROLE_WORKER ? Role::kWorker : Role::kServer,
+                        connection.peer_rank()};
+    record.connections.push_back({.peer = NameOf(peer),
+                                  .body_sent = connection.body_sent(),
+                                  .body_received = connection.body_received(),
+                                  .wire_sent = connection.wire_sent(),
+                                  .wire_received = connection.wire_received(),
+                                  .messages_sent = connection.messages_sent(),
+                                  .messages_received = connection.messages_received()});
+  }
+  record.bandwidth_median = result.shape().achieved_bandwidth_median();
+  record.bandwidth_p90 = result.shape().achieved_bandwidth_p90();
+  record.latency_median = Seconds(result.shape().latency_median_ns());
+  record.latency_p90 = Seconds(result.shape().latency_p90_ns());
+  if (result.has_account()) {
+    const v1::NetworkAccount& account = result.account();
+    record.judged = true;
+    record.held = account.held();
+    record.findings.assign(account.findings().begin(), account.findings().end());
+    record.asked_bandwidth = account.asked_bandwidth();
+    record.asked_latency = Seconds(account.asked_latency_ns());
+    record.body_received = account.body_received();
+    record.body_claimed = account.body_claimed();
+  }
+  return record;
+}
+
+}  // namespace
+
+experiment::WorkerRecord WorkerRecordOf(const v1::CellResult& result, Rank rank) {
   experiment::WorkerRecord record;
   record.param_hash = result.param_hash();
   record.final_loss = result.final_loss();
@@ -126,11 +184,13 @@ experiment::WorkerRecord WorkerRecordOf(const v1::CellResult& result) {
                                  result.shape().lateness_log2_us().end());
   record.clock_offset = Nanos(result.clock_offset_ns());
   record.clock_residual = Nanos(result.clock_residual_ns());
+  record.network = NetworkRecordOf(result, {Role::kWorker, rank});
   return record;
 }
 
-experiment::ServerRecord ServerRecordOf(const v1::CellResult& result, int workers) {
+experiment::ServerRecord ServerRecordOf(const v1::CellResult& result, Rank rank, int workers) {
   experiment::ServerRecord record;
+  record.network = NetworkRecordOf(result, {Role::kServer, rank});
   record.bytes_pushed = result.bytes_pushed();
   record.bytes_pulled = result.bytes_pulled();
   record.busy = Nanos(result.busy_ns());

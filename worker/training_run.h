@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,8 @@ class TrainingRun {
 
   // Trains, waits for the others, evaluates.
   absl::StatusOr<TrainingResult> Run();
+
+  std::span<const Bucket> buckets() const { return train_step_->buckets(); }
 
  private:
   absl::StatusOr<experiment::StepRecord> OneStep(Step step);

@@ -4,6 +4,7 @@
 
 #include "core/status.h"
 #include "worker/assignment.h"
+#include "worker/network_account.h"
 #include "worker/record_messages.h"
 
 namespace ranklab::worker {
@@ -103,10 +104,16 @@ void Worker::Run(Member& member, GenerationInbox& inbox) {
   }
   const absl::StatusOr<TrainingResult> trained = run.Run();
   v1::CellResult result;
+  const Network::Report report = (*network)->Describe();
   if (trained.ok()) {
     AddTo(result, *trained);
+    const auto claimed =
+        ClaimedByWorker(cell->spec, assignment.rank(), run.buckets(), trained->steps);
+    if (IsHeldToAccount(cell->spec) && claimed.ok()) {
+      AddAccount(result, cell->network.port, *claimed, report);
+    }
   }
-  AddTo(result, (*network)->Describe(), (*network)->transport());
+  AddTo(result, report, (*network)->transport());
   member.SendResult(inbox, trained.status(), std::move(result));
 }
 
