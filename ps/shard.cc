@@ -134,8 +134,7 @@ absl::Status Shard::Push(Rank worker, Step step, KeyRange part,
       break;
   }
   turn.parts.Add(part);
-  const KeyRange place{part.begin - options_.range.begin, part.end - options_.range.begin};
-  std::memcpy(GradientsOf(worker, place).data, gradients.data,
+  std::memcpy(GradientsOf(worker, PlaceOf(part)).data, gradients.data,
               static_cast<std::size_t>(gradients.byte_count()));
   return absl::OkStatus();
 }
@@ -277,8 +276,7 @@ bool Shard::Ready(const ParkedPull& pull) const {
 }
 
 void Shard::Answer(ParkedPull pull) {
-  const KeyRange place{pull.part.begin - options_.range.begin,
-                       pull.part.end - options_.range.begin};
+  const KeyRange place = PlaceOf(pull.part);
   pull.pulled(PullReply{.parameters = compute::Slice(parameters_, place.begin, place.end),
                         .clock = gate_.slowest_step(),
                         .version = version_,

@@ -6,71 +6,10 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/ps/shard_bench.h"
+#include "tests/ps/shard_fixture.h"
 
 namespace ranklab::ps {
 namespace {
-
-using Values = std::vector<float>;
-constexpr std::int64_t kNoBound = StalenessBound::kUnbounded;
-
-struct Read {
-  absl::Status status = Unavailable("not answered");
-  Values values;
-  Step clock = -1;
-  std::int64_t version = -1;
-  bool skipped = false;
-  int runs = 0;
-};
-
-// Elements [10, 16) of a model, in blocks of 4.
-class ShardTest : public testing::Test {
- protected:
-  static constexpr KeyRange kRange{10, 16};
-
-  void Make(int workers, std::int64_t bound, Order order = Order::kArrival) {
-    shard_.emplace(loop_,
-                   ShardOptions{.range = kRange,
-                                .worker_count = workers,
-                                .bound = {bound},
-                                .order = order,
-                                .block_elements = 4},
-                   CountingFactory());
-  }
-
-  absl::Status Push(Rank worker, Step step, KeyRange part, float value) {
-    Values gradients(static_cast<std::size_t>(std::max<std::int64_t>(0, part.size())), value);
-    return (*shard_)->Push(worker, step, part, Float32View(gradients));
-  }
-  absl::Status PushAll(Rank worker, Step step, float value) {
-    return Push(worker, step, kRange, value);
-  }
-  absl::Status Finish(Rank worker, Step step, double weight = 1.0, bool overflow = false) {
-    return (*shard_)->FinishStep(worker, step, {weight, overflow});
-  }
-  void PushStep(Rank worker, Step step, float value) {
-    ASSERT_TRUE(PushAll(worker, step, value).ok());
-    ASSERT_TRUE(Finish(worker, step).ok());
-  }
-  std::shared_ptr<Read> Pull(Rank worker, Step step, KeyRange part = kRange) {
-    auto read = std::make_shared<Read>();
-    (*shard_)->Pull(worker, step, part, [read](absl::StatusOr<PullReply> reply) {
-      ++read->runs;
-      read->status = reply.status();
-      if (reply.ok()) {
-        const auto* values = reinterpret_cast<const float*>(reply->parameters.data);
-        read->values.assign(values, values + reply->parameters.element_count());
-        read->clock = reply->clock;
-        read->version = reply->version;
-        read->skipped = reply->skipped;
-      }
-    });
-    return read;
-  }
-
-  sim::VirtualLoop loop_;
-  std::optional<HostedShard> shard_;
-};
 
 TEST_F(ShardTest, SynchronousPullsWaitForEveryWorkersStep) {
   Make(2, 0);
@@ -191,79 +130,6 @@ TEST_F(ShardTest, AsynchronousOverflowSkipsOnlyThatWorkersStep) {
   EXPECT_FALSE(Pull(1, 2)->skipped);
   EXPECT_EQ((*shard_)->counters().skipped, 1);
   EXPECT_EQ((*shard_)->counters().updates, 1);
-}
-
-TEST_F(ShardTest, ALostWorkersUnfinishedStepIsTakenOutWhole) {
-  for (const Order order : {Order::kArrival, Order::kRank}) {
-    Make(3, 0, order);
-    PushStep(2, 1, 100.0F);
-    ASSERT_TRUE(Push(0, 1, {10, 13}, 1.0F).ok());
-    const auto lost = Pull(0, 1, {10, 11});
-    ASSERT_TRUE(lost->status.ok());
-    PushStep(1, 1, 10.0F);
-    const auto waiting = Pull(1, 2);
-    loop_.Run();
-    EXPECT_EQ(waiting->runs, 0);
-    (*shard_)->Remove(0);
-    loop_.Run();
-    EXPECT_EQ(waiting->values, Values(6, 110.0F));
-    EXPECT_EQ(waiting->clock, 1);
-    EXPECT_TRUE(absl::IsFailedPrecondition(PushAll(0, 1, 1.0F)));
-    EXPECT_TRUE(absl::IsAborted(Pull(0, 1)->status));
-  }
-}
-
-TEST_F(ShardTest, WhatALostWorkerHasEndedStays) {
-  for (const Order order : {Order::kArrival, Order::kRank}) {
-    Make(2, 0, order);
-    PushStep(0, 1, 1.0F);
-    const auto dropped = Pull(0, 2);
-    (*shard_)->Remove(0);
-    (*shard_)->Remove(0);
-    EXPECT_TRUE(absl::IsAborted(dropped->status));
-    EXPECT_EQ(dropped->runs, 1);
-    PushStep(1, 1, 10.0F);
-    loop_.Run();
-    EXPECT_EQ(Pull(1, 2)->values, Values(6, 11.0F));
-    PushStep(1, 2, 10.0F);
-    loop_.Run();
-    EXPECT_EQ(Pull(1, 3)->values, Values(6, 21.0F));
-  }
-}
-
-TEST_F(ShardTest, ALossInTheMiddleOfAnUpdateOpensTheGateAfterIt) {
-  Make(3, 1);
-  PushStep(0, 1, 1.0F);
-  loop_.Run();
-  PushStep(0, 2, 1.0F);
-  loop_.Run();
-  const auto waiting = Pull(0, 3);  // for workers 1 and 2
-  PushStep(1, 1, 10.0F);
-  loop_.RunOne();
-  (*shard_)->Remove(2);
-  EXPECT_EQ(waiting->runs, 0);
-  loop_.Run();
-  EXPECT_EQ(waiting->values, Values(6, 12.0F));
-}
-
-TEST_F(ShardTest, AWorkerThatLeavesIsNotWaitedForAndReadsTheFinalParameters) {
-  Make(2, 1);
-  PushStep(0, 1, 1.0F);
-  loop_.Run();
-  EXPECT_TRUE(Push(1, 1, {10, 12}, 5.0F).ok());
-  EXPECT_TRUE(absl::IsFailedPrecondition((*shard_)->Leave(1))) << "in the middle of a step";
-  EXPECT_TRUE(Push(1, 1, {12, 16}, 5.0F).ok());
-  EXPECT_TRUE(Finish(1, 1).ok());
-  EXPECT_TRUE((*shard_)->Leave(1).ok());
-  EXPECT_TRUE(absl::IsAlreadyExists((*shard_)->Leave(1)));
-  loop_.Run();
-  for (Step step = 2; step <= 5; ++step) {
-    ASSERT_EQ(Pull(0, step)->runs, 1) << step;
-    PushStep(0, step, 1.0F);
-    loop_.Run();
-  }
-  EXPECT_EQ(Pull(1, 1)->values, Values(6, 10.0F));
-  EXPECT_TRUE(absl::IsFailedPrecondition(PushAll(1, 2, 1.0F)));
 }
 
 TEST_F(ShardTest, APullMayOvertakeTheEndOfItsStep) {
