@@ -32,6 +32,9 @@ function(ranklab_write_layers)
   file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/layers.txt CONTENT "${layers}")
   add_test(NAME layers COMMAND ${CMAKE_COMMAND} -D SOURCE_DIR=${PROJECT_SOURCE_DIR}
            -D LAYERS=${PROJECT_BINARY_DIR}/layers.txt -P ${PROJECT_SOURCE_DIR}/cmake/check_layers.cmake)
+  set_tests_properties(layers PROPERTIES LABELS "layers")
+  add_test(NAME text COMMAND ${PROJECT_SOURCE_DIR}/scripts/check_text.sh)
+  set_tests_properties(text PROPERTIES LABELS "text")
 endfunction()
 
 # ranklab_test(NAME SRCS... DEPS... LABEL label [TIMEOUT seconds]): one GoogleTest program, one ctest
