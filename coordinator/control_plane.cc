@@ -60,11 +60,16 @@ v1::RunEvent VerdictEvent(int exit_code, const std::string& text) {
 ControlPlane::ControlPlane(EventLoop& loop, CoordinatorOptions options)
     : loop_(loop),
       options_(std::move(options)),
-      membership_({.build = options_.build, .suspect_after = options_.suspect_after}) {
-  ScheduleTick();
-}
+      membership_({.build = options_.build, .suspect_after = options_.suspect_after}) {}
 
 ControlPlane::~ControlPlane() { loop_.Cancel(tick_); }
+
+// From the first call on: an idle coordinator sleeps, and one that never listened has no timer.
+void ControlPlane::StartTicking() {
+  if (tick_ == TimerId::kNone && !shut_down_) {
+    ScheduleTick();
+  }
+}
 
 void ControlPlane::ScheduleTick() {
   tick_ = loop_.RunAt(loop_.Now() + kTickEvery, [this] {
@@ -90,6 +95,7 @@ void ControlPlane::Tick() {
 // ---- sessions -------------------------------------------------------------------------------
 
 void ControlPlane::Opened(MemberStream& stream) {
+  StartTicking();
   Session& session = sessions_[&stream];
   session.join_until = loop_.Now() + kJoinWithin;
   if (shut_down_ || finishing_) {
@@ -191,6 +197,7 @@ MemberStream* ControlPlane::StreamOf(MemberId member) const {
 // ---- the lab --------------------------------------------------------------------------------
 
 void ControlPlane::RunLab(const v1::RunLabRequest& request, ClientStream& client) {
+  StartTicking();
   ++open_clients_;
   if (shut_down_ || finishing_) {
     client.Close(Unavailable("the coordinator is ending"));

@@ -85,6 +85,7 @@ class ControlPlane {
   void Carry(Actions actions);
   void End(const EndLab& end);
   void FinishOnceQuiet();
+  void StartTicking();
   void ScheduleTick();
   void Tick();
   MemberStream* StreamOf(MemberId member) const;

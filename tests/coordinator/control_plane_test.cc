@@ -1,0 +1,257 @@
+// The coordinator without gRPC, on virtual time: sessions that break the rules, one lab at a time,
+// and how the process ends.
+#include "coordinator/control_plane.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/status.h"
+#include "sim/virtual_loop.h"
+
+namespace ranklab::coordinator {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// Keeps what was sent; ends, as a real stream does, from the loop's queue after Close.
+template <typename Interface, typename Message>
+class StreamOnPaper final : public Interface {
+ public:
+  StreamOnPaper(EventLoop& loop, ControlPlane& plane) : loop_(loop), plane_(plane) {}
+
+  void Send(Message message) override {
+    EXPECT_FALSE(closed.has_value());
+    sent.push_back(std::move(message));
+  }
+  void Close(absl::Status status) override {
+    if (closed) {
+      return;
+    }
+    closed = std::move(status);
+    loop_.Post([this] { GoAway(); });
+  }
+  void GoAway() {
+    if (!std::exchange(gone_, true)) {
+      plane_.Ended(static_cast<Interface&>(*this));
+    }
+  }
+
+  std::vector<Message> sent;
+  std::optional<absl::Status> closed;
+
+ private:
+  EventLoop& loop_;
+  ControlPlane& plane_;
+  bool gone_ = false;
+};
+using Session = StreamOnPaper<MemberStream, v1::CoordinatorMessage>;
+using Client = StreamOnPaper<ClientStream, v1::RunEvent>;
+
+constexpr const char* kLab = R"(
+name: small
+model: {kind: mlp, layers: [64, 16, 10]}
+data: {kind: digits}
+train: {steps: 3, global_batch: 32, optimizer: sgd, learning_rate: 0.1}
+cluster: {workers: 2}
+exchange: {kind: collective, algorithm: ring}
+)";
+
+class ControlPlaneTest : public testing::Test {
+ protected:
+  ~ControlPlaneTest() override { plane.Shutdown(0, "the test is over"); }
+
+  CoordinatorOptions Options() {
+    return {.build = "b",
+            .forecast = [](const experiment::Cell&) -> absl::StatusOr<CellForecast> {
+              return CellForecast{};
+            },
+            .finished = [this](int exit_code) { finished.push_back(exit_code); }};
+  }
+
+  static v1::MemberMessage JoinMessage(const std::string& build = "b") {
+    v1::MemberMessage message;
+    message.mutable_join()->set_host("h");
+    message.mutable_join()->set_build(build);
+    return message;
+  }
+
+  std::unique_ptr<Session> Open() {
+    auto session = std::make_unique<Session>(loop, plane);
+    plane.Opened(*session);
+    return session;
+  }
+  std::unique_ptr<Session> Join() {
+    auto session = Open();
+    plane.Received(*session, JoinMessage());
+    EXPECT_THAT(session->sent, SizeIs(1));
+    EXPECT_TRUE(session->sent.back().has_joined());
+    return session;
+  }
+  v1::RunLabRequest LabRequest(bool dismiss_pool = false) {
+    v1::RunLabRequest request;
+    request.set_lab_name("labs/small.yaml");
+    request.set_lab_text(kLab);
+    request.set_build("b");
+    request.set_join_timeout_ns(Nanos(seconds(2)).count());
+    request.set_dismiss_pool(dismiss_pool);
+    return request;
+  }
+  void Pass(Nanos duration) { loop.RunUntil(loop.Now() + duration); }
+
+  sim::VirtualLoop loop;
+  std::vector<int> finished;
+  ControlPlane plane{loop, Options()};
+};
+
+TEST_F(ControlPlaneTest, ASessionBeginsWithAJoinRequest) {
+  const auto session = Open();
+  v1::MemberMessage message;
+  message.mutable_heartbeat()->set_step(3);
+  plane.Received(*session, message);
+  ASSERT_TRUE(session->closed.has_value());
+  EXPECT_EQ(session->closed->code(), absl::StatusCode::kInvalidArgument);
+  plane.Received(*session, JoinMessage());  // too late
+  EXPECT_THAT(session->sent, IsEmpty());
+  EXPECT_EQ(plane.Status().members_size(), 0);
+  Pass(seconds(1));
+}
+
+TEST_F(ControlPlaneTest, AnEmptyMessageIsNoJoinRequest) {
+  const auto session = Open();
+  plane.Received(*session, v1::MemberMessage());
+  EXPECT_EQ(session->closed->code(), absl::StatusCode::kInvalidArgument);
+  Pass(seconds(1));
+}
+
+TEST_F(ControlPlaneTest, ASecondJoinRequestEndsTheSession) {
+  const auto session = Join();
+  plane.Received(*session, JoinMessage());
+  EXPECT_EQ(session->closed->code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(plane.Status().members_size(), 0);
+  Pass(seconds(1));
+}
+
+TEST_F(ControlPlaneTest, ASessionThatNeverJoinsIsEnded) {
+  const auto session = Open();
+  Pass(milliseconds(9900));
+  EXPECT_FALSE(session->closed.has_value());
+  Pass(milliseconds(200));
+  EXPECT_EQ(session->closed->code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(ControlPlaneTest, ARefusedMemberLearnsWhy) {
+  const auto session = Open();
+  plane.Received(*session, JoinMessage("other"));
+  EXPECT_EQ(session->closed->code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(MessageOf(*session->closed), HasSubstr("\"other\""));
+  Pass(seconds(1));
+}
+
+TEST_F(ControlPlaneTest, ASilentMemberLosesItsSession) {
+  const auto session = Join();
+  Pass(milliseconds(5100));
+  ASSERT_TRUE(session->closed.has_value());
+  EXPECT_THAT(MessageOf(*session->closed), HasSubstr("no heartbeat for 5.0 s"));
+  EXPECT_EQ(plane.Status().members_size(), 0);
+}
+
+TEST_F(ControlPlaneTest, ALabWithAMistakeStartsNothing) {
+  const auto member = Join();
+  Client client(loop, plane);
+  v1::RunLabRequest request = LabRequest();
+  request.set_lab_text("name: small\nmodle: {}\n");
+  plane.RunLab(request, client);
+  ASSERT_THAT(client.sent, SizeIs(1));
+  EXPECT_EQ(client.sent[0].verdict().exit_code(), 2);
+  EXPECT_THAT(client.sent[0].verdict().text(), HasSubstr("labs/small.yaml:2"));
+  EXPECT_TRUE(client.closed->ok());
+  EXPECT_THAT(member->sent, SizeIs(1)) << "only Joined";
+  Pass(seconds(2));
+  EXPECT_THAT(finished, IsEmpty()) << "the pool waits for the next lab";
+}
+
+TEST_F(ControlPlaneTest, OneLabAtATime) {
+  Client first(loop, plane);
+  Client second(loop, plane);
+  plane.RunLab(LabRequest(), first);
+  plane.RunLab(LabRequest(), second);
+  EXPECT_EQ(second.closed->code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(MessageOf(*second.closed), "a lab is running: small");
+  Pass(milliseconds(100));
+  EXPECT_FALSE(first.closed.has_value());
+  EXPECT_EQ(plane.Status().lab(), "small");
+  Pass(seconds(2));
+  EXPECT_EQ(first.sent.back().verdict().exit_code(), 3);
+  EXPECT_EQ(plane.Status().lab(), "");
+  EXPECT_THAT(plane.Status().verdict(), HasSubstr("needs 2 workers, 0 joined"));
+}
+
+TEST_F(ControlPlaneTest, AClientOfAnotherBuildIsRefused) {
+  Client client(loop, plane);
+  v1::RunLabRequest request = LabRequest();
+  request.set_build("other");
+  plane.RunLab(request, client);
+  EXPECT_EQ(client.closed->code(), absl::StatusCode::kFailedPrecondition);
+  Pass(milliseconds(100));
+}
+
+TEST_F(ControlPlaneTest, AClientThatGoesAwayCancelsItsLabAndTheNextMayCome) {
+  const auto a = Join();
+  const auto b = Join();
+  Client first(loop, plane);
+  plane.RunLab(LabRequest(), first);
+  ASSERT_TRUE(a->sent.back().has_assignment());
+  first.GoAway();
+  EXPECT_TRUE(a->sent.back().has_abort());
+  EXPECT_EQ(a->sent.back().abort().reason(), "cancelled by the client");
+  EXPECT_FALSE(a->closed.has_value());
+  Client second(loop, plane);
+  plane.RunLab(LabRequest(), second);
+  EXPECT_TRUE(b->sent.back().has_assignment());
+  second.GoAway();
+}
+
+TEST_F(ControlPlaneTest, ALossDismissesEveryoneAndFinishesTheProcess) {
+  const auto a = Join();
+  const auto b = Join();
+  Client client(loop, plane);
+  plane.RunLab(LabRequest(), client);
+  a->GoAway();
+  EXPECT_EQ(client.sent.back().verdict().exit_code(), 3);
+  EXPECT_THAT(client.sent.back().verdict().text(), HasSubstr("worker 0 was lost"));
+  ASSERT_TRUE(b->sent.back().has_dismiss());
+  EXPECT_EQ(b->sent.back().dismiss().exit_code(), 3);
+  EXPECT_TRUE(b->closed->ok());
+  EXPECT_THAT(finished, IsEmpty()) << "streams end first";
+  Pass(milliseconds(200));
+  EXPECT_THAT(finished, testing::ElementsAre(3));
+  const auto late = Open();
+  EXPECT_EQ(late->closed->code(), absl::StatusCode::kUnavailable);
+  Pass(milliseconds(100));
+}
+
+TEST_F(ControlPlaneTest, ShutdownEndsEverySessionAndTheLab) {
+  const auto a = Join();
+  const auto b = Join();
+  Client client(loop, plane);
+  plane.RunLab(LabRequest(), client);
+  plane.Shutdown(0, "interrupted");
+  EXPECT_EQ(client.sent.back().verdict().exit_code(), 3);
+  EXPECT_THAT(client.sent.back().verdict().text(), HasSubstr("interrupted"));
+  EXPECT_TRUE(a->sent.back().has_dismiss());
+  EXPECT_TRUE(b->sent.back().has_dismiss());
+  EXPECT_TRUE(loop.Run(1000)) << "nothing ticks on";
+}
+
+TEST_F(ControlPlaneTest, InjectingNeedsARunningLab) {
+  v1::InjectRequest request;
+  request.set_reset(true);
+  EXPECT_EQ(plane.Inject(request).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace ranklab::coordinator

@@ -1,0 +1,70 @@
+#include "coordinator/live_injection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/status.h"
+
+namespace ranklab::coordinator {
+namespace {
+
+using testing::HasSubstr;
+
+v1::InjectRequest Asking(const std::string& text) {
+  v1::InjectRequest request;
+  request.set_text(text);
+  return request;
+}
+
+TEST(LiveInjection, SaysModelledAndWallTime) {
+  const auto pause = PrepareInjection(Asking("{rank: 2, pause: 500ms}"), 4, 100);
+  ASSERT_TRUE(pause.ok()) << pause.status();
+  EXPECT_EQ(pause->description, "500 ms modelled = 50 s here");
+  const auto link = PrepareInjection(Asking("{link: 1-2, latency: 5ms}"), 4, 20);
+  ASSERT_TRUE(link.ok()) << link.status();
+  EXPECT_EQ(link->description, "5 ms modelled = 100 ms here");
+}
+
+TEST(LiveInjection, IsPlainWhereTimeIsNotDilated) {
+  EXPECT_EQ(PrepareInjection(Asking("{rank: 2, pause: 500ms}"), 4, 1)->description, "500 ms");
+}
+
+TEST(LiveInjection, RefusesMoreThanAMinuteOfWallTimeUnlessAllowed) {
+  v1::InjectRequest request = Asking("{rank: 2, pause: 500ms}");
+  const auto refused = PrepareInjection(request, 4, 1000);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(MessageOf(refused.status()), HasSubstr("500 ms modelled = 500 s here"));
+  EXPECT_THAT(MessageOf(refused.status()), HasSubstr("--wall"));
+  request.set_wall(true);
+  EXPECT_TRUE(PrepareInjection(request, 4, 1000).ok());
+}
+
+TEST(LiveInjection, RefusesARankThatTheCellDoesNotHave) {
+  const auto refused = PrepareInjection(Asking("{rank: 4, kill: true}"), 4, 1);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(MessageOf(refused.status()),
+            "the running cell has no rank 4; it has 4 workers, ranks from 0");
+  EXPECT_FALSE(PrepareInjection(Asking("{link: 1-7, latency: 5ms}"), 4, 1).ok());
+}
+
+TEST(LiveInjection, RefusesWhatIsNoEntryOfAScenario) {
+  EXPECT_EQ(PrepareInjection(Asking("{rank: 2, explode: true}"), 4, 1).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(LiveInjection, ResetNeedsNoText) {
+  v1::InjectRequest request;
+  request.set_reset(true);
+  const auto reset = PrepareInjection(request, 4, 1000);
+  ASSERT_TRUE(reset.ok()) << reset.status();
+  EXPECT_EQ(reset->text, "{reset: true}");
+}
+
+TEST(LiveInjection, DurationsReadAsPeopleWriteThem) {
+  EXPECT_EQ(TextOf(std::chrono::microseconds(10)), "10 us");
+  EXPECT_EQ(TextOf(std::chrono::microseconds(2500)), "2.5 ms");
+  EXPECT_EQ(TextOf(std::chrono::seconds(50)), "50 s");
+}
+
+}  // namespace
+}  // namespace ranklab::coordinator
