@@ -1,0 +1,144 @@
+// The same lab and seed give the same training, whatever carries the gradients: one process with
+// the global batch is the oracle for every synchronous exchange.
+#include <cmath>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "tests/cluster/program.h"
+#include "tests/cluster/record.h"
+
+namespace ranklab::cluster_test {
+namespace {
+
+using experiment::CellSummary;
+
+constexpr Seconds kLimit(110);
+constexpr double kTolerance = 1e-5;  // relative, a step: sums in another order
+
+// Small buckets, so that there are three. 250 samples are uneven shares for 3 and 4 workers.
+constexpr char kHead[] = R"(name: truth
+seed: 3
+model:   {kind: mlp, layers: [64, 64, 10]}
+data:    {kind: digits}
+train:   {steps: 50, global_batch: 250, learning_rate: 0.5}
+cluster: {workers: 4, servers: 2, device: cpu}
+exchange: {bucket: 32KiB, first_bucket: 4KiB}
+)";
+
+Record RunLab(const std::string& parts, int exit_code = 0) {
+  const TemporaryFolder folder;
+  const std::string lab = folder.Write("lab.yaml", kHead + parts);
+  const Finished run = RunToEnd({"run", lab, "--out", folder.path() + "/out"}, kLimit);
+  EXPECT_EQ(run.exit_code, exit_code) << run.out << run.err;
+  return ReadOneRecord(folder.path() + "/out");
+}
+
+std::string NameOf(const CellSummary& cell) {
+  return cell.part + ", " + cell.exchange + " over " + cell.transport + ", " +
+         std::to_string(cell.workers) + " workers, cell " + std::to_string(cell.cell);
+}
+
+void ExpectSameCurve(const CellSummary& cell, const CellSummary& oracle) {
+  ASSERT_EQ(cell.loss_curve.size(), oracle.loss_curve.size());
+  for (std::size_t step = 0; step < oracle.loss_curve.size(); ++step) {
+    EXPECT_NEAR(cell.loss_curve[step], oracle.loss_curve[step],
+                kTolerance * std::abs(oracle.loss_curve[step]))
+        << "step " << step + 1;
+  }
+  EXPECT_NEAR(cell.final_loss, oracle.final_loss, kTolerance * oracle.final_loss);
+}
+
+void ExpectOneHash(const CellSummary& cell) {
+  EXPECT_EQ(cell.param_hashes.size(), static_cast<std::size_t>(cell.workers));
+  const std::set<std::string> hashes(cell.param_hashes.begin(), cell.param_hashes.end());
+  EXPECT_EQ(hashes.size(), 1U);
+  EXPECT_FALSE(hashes.contains(""));
+  EXPECT_TRUE(cell.hash_equal_across_ranks);
+}
+
+// The first cell is the oracle.
+void ExpectOneTruth(const Record& record, std::size_t count) {
+  const std::vector<CellSummary> cells = record.Cells();
+  ASSERT_EQ(cells.size(), count);
+  const CellSummary& oracle = cells.front();
+  ASSERT_EQ(oracle.exchange, "none");
+  ASSERT_EQ(oracle.loss_curve.size(), 50U);
+  // It learns: curves that stand still would agree too.
+  EXPECT_LT(oracle.loss_curve.back(), 0.5 * oracle.loss_curve.front());
+  for (const CellSummary& cell : cells) {
+    SCOPED_TRACE(NameOf(cell));
+    ExpectSameCurve(cell, oracle);
+    ExpectOneHash(cell);
+  }
+}
+
+TEST(OneTruth, RingLearnsAsOneProcessDoes) {
+  ExpectOneTruth(RunLab(R"(parts:
+  - name: alone
+    with: {cluster: {workers: 1}, exchange: {kind: none}}
+  - name: ring
+    with: {exchange: {kind: collective, algorithm: ring}}
+    sweep: {exchange.transport: [tcp, grpc], cluster.workers: [1, 2, 3, 4]}
+)"),
+                 1 + 8);
+}
+
+TEST(OneTruth, SynchronousParameterServerLearnsAsOneProcessDoes) {
+  ExpectOneTruth(RunLab(R"(parts:
+  - name: alone
+    with: {cluster: {workers: 1}, exchange: {kind: none}}
+  - name: rank
+    with: {exchange: {kind: ps, order: rank}}
+    sweep: {exchange.transport: [tcp, grpc], cluster.workers: [1, 2, 3, 4]}
+  - name: arrival
+    with: {exchange: {kind: ps, order: arrival}}
+    sweep: {exchange.transport: [tcp, grpc], cluster.workers: [1, 2, 3, 4]}
+)"),
+                 1 + 16);
+}
+
+TEST(OneTruth, MicroBatchesLearnAsWholeBatchesDo) {
+  ExpectOneTruth(RunLab(R"(parts:
+  - name: alone
+    with: {cluster: {workers: 1}, exchange: {kind: none}}
+  - name: accumulated
+    with: {train: {accumulate: 3}}
+    sweep:
+      exchange: [{kind: collective, algorithm: ring}, {kind: ps, order: rank}]
+      cluster.workers: [1, 4]
+  - name: unoverlapped
+    with: {train: {accumulate: 3}, exchange: {overlap: false}}
+    sweep: {exchange: [{kind: collective, algorithm: ring}, {kind: ps}]}
+)"),
+                 1 + 4 + 2);
+}
+
+TEST(OneTruth, RingAndRankOrderGiveTheSameHashInEveryRun) {
+  constexpr char kParts[] = R"(repeats: 2
+sweep:
+  exchange: [{kind: collective, algorithm: ring}, {kind: ps, order: rank}]
+  exchange.transport: [tcp, grpc]
+)";
+  const std::vector<CellSummary> first = RunLab(kParts).Cells();
+  const std::vector<CellSummary> second = RunLab(kParts).Cells();
+  ASSERT_EQ(first.size(), 4U);
+  ASSERT_EQ(second.size(), 4U);
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    SCOPED_TRACE(NameOf(first[i]));
+    ExpectOneHash(first[i]);
+    EXPECT_TRUE(first[i].hash_equal_across_repeats);
+    EXPECT_TRUE(second[i].hash_equal_across_repeats);
+    EXPECT_EQ(first[i].param_hashes, second[i].param_hashes);
+  }
+}
+
+TEST(OneTruth, AnotherSeedIsAnotherTraining) {
+  const std::vector<CellSummary> cells = RunLab("sweep: {seed: [3, 4]}\n").Cells();
+  ASSERT_EQ(cells.size(), 2U);
+  EXPECT_NE(cells[0].param_hashes, cells[1].param_hashes);
+  EXPECT_NE(cells[0].loss_curve, cells[1].loss_curve);
+}
+
+}  // namespace
+}  // namespace ranklab::cluster_test
