@@ -47,6 +47,11 @@ double PredictedSeconds(const experiment::LabSpec& spec) {
   return predicted.ok() ? predicted->step : 0.0;
 }
 
+double PredictedExposedSeconds(const experiment::LabSpec& spec) {
+  const auto predicted = worker::PredictExposed(spec);
+  return predicted.ok() ? *predicted : 0.0;
+}
+
 Span SpanOf(const v1::Span& span, Rank rank, Step step) {
   return {.rank = rank,
           .track = static_cast<Track>(span.track()),
@@ -138,6 +143,7 @@ void RunRecorder::OnStarted(const v1::CellStarted& started) {
   open.run.repeat = started.repeat();
   open.run.time_scale = started.time_scale();
   open.run.predicted_seconds = PredictedSeconds(cell->spec);
+  open.run.predicted_exposed_seconds = PredictedExposedSeconds(cell->spec);
   open.run.cores = static_cast<int>(std::thread::hardware_concurrency());
   current_ = absl::StrFormat("%s %d/%d: %s on %s, %d workers",
                              lab_.parts[static_cast<std::size_t>(cell->part)].name, started.run(),

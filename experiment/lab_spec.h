@@ -48,6 +48,7 @@ struct ExchangeSpec {
   Bytes bucket = 25 << 20;
   Bytes first_bucket = 1 << 20;
   bool overlap = true;
+  bool barrier = false;  // all workers meet, untimed, before each step's exchange; without overlap
   Nanos timeout{};  // of one exchange, wall; 0: the larger of 30 s and 20 times the predicted time
 };
 

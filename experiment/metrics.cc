@@ -11,7 +11,7 @@ std::optional<double> Positive(double value) {
   return value > 0 ? std::optional(value) : std::nullopt;
 }
 
-constexpr std::array<Metric, 12> kMetrics = {{
+constexpr std::array<Metric, 13> kMetrics = {{
     {"accuracy", "share of the test split that is classified right",
      [](const CellSummary& cell) { return std::optional(cell.accuracy); }},
     {"final_loss", "mean over the training split, after the last step",
@@ -35,6 +35,8 @@ constexpr std::array<Metric, 12> kMetrics = {{
     {"predicted_ms", "the step's closed form, modelled milliseconds",
      [](const CellSummary& cell) { return Positive(cell.predicted_seconds * 1e3); }},
     {"ratio", "step / predicted", [](const CellSummary& cell) { return Positive(cell.ratio); }},
+    {"exposed_ratio", "exposed communication / its closed form",
+     [](const CellSummary& cell) { return Positive(cell.exposed_ratio); }},
     {"could_not_keep_up", "share of the messages that the shaper delivered too late",
      [](const CellSummary& cell) {
        return cell.messages > 0 ? std::optional(static_cast<double>(cell.could_not_keep_up) /

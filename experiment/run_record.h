@@ -72,6 +72,7 @@ struct CellRun {
   int part = 0, cell = 0, repeat = 1;
   double time_scale = 1;
   double predicted_seconds = 0;                  // modelled units; 0 for native runs
+  double predicted_exposed_seconds = 0;          // of the exchange alone; 0 where there is no form
   std::vector<std::vector<StepRecord>> steps{};  // [rank]
   std::vector<WorkerRecord> workers{};           // [rank]
   std::vector<ServerRecord> servers{};           // [rank]
@@ -113,6 +114,8 @@ struct CellSummary {
   double efficiency = 0;                    // against the baseline; 0 when there is none
   double predicted_seconds = 0;             // the whole step; 0 for native runs
   double ratio = 0;                         // step / predicted
+  double predicted_exposed_seconds = 0;     // the exchange alone; 0 where there is no closed form
+  double exposed_ratio = 0;                 // exposed / predicted
   double initial_loss = 0;                  // of the first step's global batch
   double final_loss = 0;                    // mean over the training split, mean over the repeats
   double accuracy = 0;                      // test split, likewise

@@ -89,6 +89,8 @@ void Describe(Archive& archive, CellSummary& cell) {
   archive("efficiency", cell.efficiency);
   archive("predicted_seconds", cell.predicted_seconds);
   archive("ratio", cell.ratio);
+  archive("predicted_exposed_seconds", cell.predicted_exposed_seconds);
+  archive("exposed_ratio", cell.exposed_ratio);
   archive("initial_loss", cell.initial_loss);
   archive("final_loss", cell.final_loss);
   archive("accuracy", cell.accuracy);

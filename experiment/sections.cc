@@ -159,6 +159,10 @@ absl::Status ReadExchange(Fields fields, ExchangeSpec& exchange) {
   fields.Size("bucket", exchange.bucket);
   fields.Size("first_bucket", exchange.first_bucket);
   fields.Flag("overlap", exchange.overlap);
+  fields.Flag("barrier", exchange.barrier);
+  if (exchange.barrier && exchange.overlap) {
+    fields.Fail("barrier", "false, or true with overlap: false (workers meet before the exchange)");
+  }
   fields.Duration("timeout", exchange.timeout);
   return fields.Finish();
 }

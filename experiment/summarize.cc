@@ -65,6 +65,11 @@ void FillTimes(const LabSpec& spec, const RunsOfCell& runs, CellSummary& summary
   summary.bytes_sent_per_step = std::llround(bytes);
   summary.predicted_seconds = predicted;
   summary.ratio = predicted > 0 ? summary.step_seconds.median / predicted : 0;
+  summary.predicted_exposed_seconds = runs.front()->predicted_exposed_seconds;
+  summary.exposed_ratio =
+      summary.predicted_exposed_seconds > 0
+          ? summary.exposed_seconds.median / summary.predicted_exposed_seconds
+          : 0;
 }
 
 void FillBreakdown(const LabSpec& spec, const RunsOfCell& runs, CellSummary& summary) {

@@ -44,6 +44,15 @@ std::vector<Nanos> ReadyTimes(const LayerTimes& times, std::span<const Bucket> b
   return ready;
 }
 
+// Shapes only: activations for one sample.
+absl::StatusOr<std::unique_ptr<Model>> MakeForShapes(const LabSpec& spec,
+                                                     compute::Device& device) {
+  const auto* mlp = std::get_if<experiment::MlpSpec>(&spec.model);
+  const bool known = mlp != nullptr && !mlp->layers.empty();
+  return MakeModel(spec, device, 1, known ? mlp->layers.front() : 0,
+                   known ? mlp->layers.back() : 0);
+}
+
 }  // namespace
 
 fabric::Overlap PredictExchange(const LabSpec& spec, const fabric::LinkSpec& port,
@@ -110,13 +119,26 @@ absl::StatusOr<StepPrediction> PredictStep(const LabSpec& spec, Model& model) {
 
 absl::StatusOr<StepPrediction> PredictStep(const LabSpec& spec) {
   compute::CpuDevice device({.threads = 1});
-  const auto* mlp = std::get_if<experiment::MlpSpec>(&spec.model);
-  const bool known = mlp != nullptr && !mlp->layers.empty();
-  // Shapes only: activations for one sample.
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<Model> model,
-      MakeModel(spec, device, 1, known ? mlp->layers.front() : 0, known ? mlp->layers.back() : 0));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeForShapes(spec, device));
   return PredictStep(spec, *model);
+}
+
+absl::StatusOr<double> PredictExposed(const LabSpec& spec) {
+  if (spec.exchange.overlap) {
+    ASSIGN_OR_RETURN(const StepPrediction prediction, PredictStep(spec));
+    return prediction.exposed;
+  }
+  if (spec.fabric.native() || spec.asynchronous() || !spec.scenario.injections.empty() ||
+      std::holds_alternative<NoExchange>(spec.exchange.kind)) {
+    return Unimplemented("only an undisturbed synchronous exchange on a modelled fabric has a form");
+  }
+  compute::CpuDevice device({.threads = 1});
+  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeForShapes(spec, device));
+  ASSIGN_OR_RETURN(const fabric::Preset preset, fabric::FindPreset(spec.fabric.preset));
+  const std::vector<Bucket> buckets =
+      CutBuckets(*model, {.first = spec.exchange.first_bucket, .other = spec.exchange.bucket});
+  const std::vector<Nanos> ready(buckets.size());
+  return Seconds(PredictExchange(spec, preset.port, buckets, ready).exposed);
 }
 
 }  // namespace ranklab::worker

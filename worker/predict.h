@@ -30,6 +30,9 @@ absl::StatusOr<StepPrediction> PredictStep(const experiment::LabSpec& spec, Mode
 // The same from the spec alone: makes the model for its shapes.
 absl::StatusOr<StepPrediction> PredictStep(const experiment::LabSpec& spec);
 
+// The exposed part alone: without overlap it needs no compute model.
+absl::StatusOr<double> PredictExposed(const experiment::LabSpec& spec);
+
 // Of the buckets' exchanges, given when each is ready.
 fabric::Overlap PredictExchange(const experiment::LabSpec& spec, const fabric::LinkSpec& port,
                                 std::span<const Bucket> buckets, std::span<const Nanos> ready);

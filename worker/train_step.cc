@@ -113,6 +113,7 @@ absl::Status TrainStep::ForwardAndBackward(const Batch& batch, bool last, StepRe
 }
 
 absl::Status TrainStep::Exchange(Step step, StepRecord& record) {
+  RETURN_IF_ERROR(deps_.meet(step));
   deps_.progress("exchange");
   const Nanos begins = deps_.clock.Now();
   // In fp32 an Inf or NaN is the model's, not an overflow: it is never hidden by skipping a step.

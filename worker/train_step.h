@@ -38,6 +38,7 @@ struct TrainStepDeps {
   StepClock& clock;
   TraceSink& trace;
   absl::AnyInvocable<void(const char* phase)>& progress;  // for heartbeats: what it is doing now
+  absl::AnyInvocable<absl::Status(Step)>& meet;  // waits for all workers, where the lab wants that
 };
 
 struct TrainStepOptions {

@@ -63,7 +63,12 @@ TrainingRun::TrainingRun(EventLoop& loop, Network& network, const Dataset& data,
       device_({.threads = options.spec.compute.threads}),
       clock_(loop, {.modelled = !options.spec.compute.native(), .time_scale = options.time_scale},
              aborted),
-      progress_([this](const char* phase) { observer_.OnPhase(step_, phase); }) {}
+      progress_([this](const char* phase) { observer_.OnPhase(step_, phase); }),
+      meet_([this](Step step) {
+        return options_.spec.exchange.barrier
+                   ? observer_.Barrier(absl::StrFormat("exchange of step %d", step))
+                   : absl::OkStatus();
+      }) {}
 
 TrainingRun::~TrainingRun() {
   // The exchange waits for what it has begun on the loop; an aborted transport ends all of it.
@@ -100,7 +105,7 @@ absl::Status TrainingRun::Prepare() {
                                             .timeout = options_.exchange_timeout}));
   train_step_ = std::make_unique<TrainStep>(
       TrainStepDeps{*model_, *exchange_, *optimizer_, *input_, *modelled_, faults_, clock_, trace_,
-                    progress_},
+                    progress_, meet_},
       TrainStepOptions{
           .rank = options_.rank,
           .micro_batches = spec.train.accumulate,

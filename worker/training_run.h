@@ -98,6 +98,7 @@ class TrainingRun {
   StepClock clock_;
   Step step_ = 0;
   absl::AnyInvocable<void(const char*)> progress_;
+  absl::AnyInvocable<absl::Status(Step)> meet_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<compute::Optimizer> optimizer_;
   std::unique_ptr<DeviceStep> modelled_;
