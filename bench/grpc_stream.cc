@@ -61,6 +61,7 @@ struct Node {
   ~Node() {
     loop.RunAndWait([this] { wire.reset(); });
     host.reset();
+    loop.Stop();
   }
 
   std::future<absl::Status> Open(const Node& peer) {

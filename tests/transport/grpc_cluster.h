@@ -117,7 +117,7 @@ class GrpcNode {
   void Die() {
     CloseWire();
     host_.reset();
-    port_.reset();
+    loop_.RunAndWait([&] { port_.reset(); });
   }
 
   Endpoint self() const { return self_; }
@@ -162,6 +162,18 @@ class GrpcNode {
     WireCounters counters;
     loop_.RunAndWait([&] { counters = wire_->counters(peer); });
     return counters;
+  }
+
+  // Returns once nothing has gone out to `peer` for half a second: windows and sockets are full.
+  void AwaitStandstill(Endpoint peer) {
+    Bytes before = -1;
+    for (Bytes now = 0; now != before; now = CountersOf(peer).body_sent) {
+      before = now;
+      Awaited<bool> later;
+      loop_.RunAt(loop_.Now() + std::chrono::milliseconds(500),
+                  [&] { later.Update([](bool& value) { value = true; }); });
+      later.WaitFor([](bool value) { return value; });
+    }
   }
 
   static constexpr std::uint64_t kSecret = 0x5ec4e7;

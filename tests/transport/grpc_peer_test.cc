@@ -92,6 +92,7 @@ TEST_F(GrpcPeerTest, AKilledProcessIsLostAtOnce) {
 
 TEST_F(GrpcPeerTest, AFrozenProcessDoesNotKeepTheBytesAfterAbort) {
   peer_->Signal(SIGSTOP);
+  server_.AwaitStandstill(kWorker0);
   server_.Abort(Aborted("worker 0 fell silent"));
   EXPECT_EQ(sent_.WaitFor(1).front(), Aborted("worker 0 fell silent"));
 }

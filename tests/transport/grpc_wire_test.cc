@@ -207,6 +207,7 @@ TEST_F(GrpcWireTest, AbortEndsSendsThatTheReceiverDoesNotRead) {
   Outcomes sent;
   worker.Send(kServer0, {}, PayloadOf(*body), sent.Done());
   worker.Send(kServer0, {}, PayloadOf(*body), sent.Done());
+  worker.AwaitStandstill(kServer0);
   worker.Abort(Aborted("generation 1 has ended"));
   const std::vector<absl::Status> ended = sent.WaitFor(2);
   body.reset();

@@ -195,6 +195,7 @@ void PeerLink::Stop(const absl::Status& reason) {
   if (stream_ != nullptr) {
     stream_->Listen(nullptr);
     stream_->Close(reason);
+    stream_ = nullptr;  // gRPC keeps unsent payloads as long as anybody keeps the stream
   }
   if (writing_ != nullptr && (outbox_.empty() || outbox_.front() != writing_)) {
     outbox_.push_front(writing_);

@@ -89,6 +89,7 @@ class ReactorStream : public FrameStream, public Reactor {
     absl::MutexLock lock(&mutex_);
     if (!ending_) {
       write_buffer_ = BufferOf(std::move(frame), gate_);
+      writing_ = true;
       this->StartWrite(&write_buffer_);
     } else if (frame.released != nullptr) {
       gate_->Post(std::move(frame.released));
@@ -111,6 +112,10 @@ class ReactorStream : public FrameStream, public Reactor {
 
   void OnWriteDone(bool ok) override {
     write_buffer_.Clear();  // gRPC has its own references to the slices while it needs them
+    {
+      absl::MutexLock lock(&mutex_);
+      writing_ = false;
+    }
     if (!ok) {
       End(Unavailable("the other side has ended the stream"));
       return;
@@ -126,6 +131,11 @@ class ReactorStream : public FrameStream, public Reactor {
   bool BeginEnding() {
     absl::MutexLock lock(&mutex_);
     return !std::exchange(ending_, true);
+  }
+
+  bool writing() {
+    absl::MutexLock lock(&mutex_);
+    return writing_;
   }
 
   void KeepUntilDone(std::shared_ptr<ReactorStream> self) { self_ = std::move(self); }
@@ -162,6 +172,7 @@ class ReactorStream : public FrameStream, public Reactor {
   // end on gRPC's threads while the loop is about to start one.
   absl::Mutex mutex_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 class DialedStream final : public ReactorStream<grpc::ClientBidiReactor<ByteBuffer, ByteBuffer>> {
@@ -186,9 +197,10 @@ class DialedStream final : public ReactorStream<grpc::ClientBidiReactor<ByteBuff
   }
 
   void OnDone(const grpc::Status& status) override {
-    Ended(status.ok() ? Unavailable("the other side has ended the stream")
-                      : absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                                     status.error_message()));
+    const std::string reason = status.error_message();
+    Ended(absl::Status(status.ok() ? absl::StatusCode::kUnavailable
+                                   : static_cast<absl::StatusCode>(status.error_code()),
+                       reason.empty() ? "the other side has ended the stream" : reason));
   }
 
  private:
@@ -205,7 +217,8 @@ class DialedStream final : public ReactorStream<grpc::ClientBidiReactor<ByteBuff
 
 class ServedStream final : public ReactorStream<grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>> {
  public:
-  using ReactorStream::ReactorStream;
+  ServedStream(std::shared_ptr<LoopGate> gate, grpc::CallbackServerContext& context)
+      : ReactorStream(std::move(gate), context.peer()), context_(context) {}
 
   void Start(std::shared_ptr<ServedStream> self) { KeepUntilDone(std::move(self)); }
 
@@ -218,9 +231,15 @@ class ServedStream final : public ReactorStream<grpc::ServerBidiReactor<ByteBuff
  private:
   void End(const absl::Status& why) override {
     if (BeginEnding()) {
+      if (writing()) {
+        // A status waits behind what is being written, for a peer that may never read it.
+        context_.TryCancel();
+      }
       Finish(GrpcStatusOf(why));
     }
   }
+
+  grpc::CallbackServerContext& context_;  // gRPC's, until OnDone
 };
 
 // Raw, so that messages stay slices; registered by name, so that reflection lists it.
@@ -232,7 +251,7 @@ class TensorWireService final
 
   grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* Stream(
       grpc::CallbackServerContext* context) override {
-    auto stream = std::make_shared<ServedStream>(gate_, context->peer());
+    auto stream = std::make_shared<ServedStream>(gate_, *context);
     stream->Start(stream);
     if (!gate_->Post([accepted = accepted_, stream] { accepted(stream); })) {
       stream->Close(Unavailable("this process is ending"));
