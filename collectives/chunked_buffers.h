@@ -1,6 +1,9 @@
 // Where the chunks of one call lie in memory.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include <absl/status/status.h>
 
 #include "collectives/rank_plan.h"

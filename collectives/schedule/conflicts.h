@@ -1,6 +1,7 @@
 // Which ops of one rank must not overlap: two that touch the same chunk, one of them writing.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "collectives/schedule/schedule.h"

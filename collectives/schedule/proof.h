@@ -2,6 +2,8 @@
 // FailedPrecondition and name rank, op and chunk.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include <absl/status/status.h>

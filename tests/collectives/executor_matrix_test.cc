@@ -126,10 +126,9 @@ TEST_P(ExecutorMatrix, EveryAlgorithmGivesTheSequentialResult) {
   const ClusterOptions options{.ranks = ranks};
   for (const CatalogEntry& entry : Catalog()) {
     for (const std::int64_t elements : std::set<std::int64_t>{0, 1, ranks - 1, ranks, 1009}) {
-      for (const int chunks_per_rank : {1, 3}) {
-        RunOnce<float>(entry, ranks, chunks_per_rank, elements, options);
-        RunOnce<std::int32_t>(entry, ranks, chunks_per_rank, elements, options);
-      }
+      RunOnce<float>(entry, ranks, 1, elements, options);
+      RunOnce<std::int32_t>(entry, ranks, 1, elements, options);
+      RunOnce<float>(entry, ranks, 3, elements, options);
     }
     RunOnce<float>(entry, ranks, 1, 65'536, options);
     RunOnce<std::int32_t>(entry, ranks, 2, 65'536, options);
