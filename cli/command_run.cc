@@ -26,7 +26,7 @@ namespace {
 
 constexpr Nanos kConnectTimeout = std::chrono::seconds(10);
 constexpr Nanos kJoinTimeout = std::chrono::seconds(20);
-constexpr Nanos kEndGrace = std::chrono::milliseconds(1500);
+constexpr Nanos kEndGrace = std::chrono::milliseconds(1000);
 
 struct RunFlags {
   std::string lab;
@@ -155,7 +155,7 @@ class LabRun {
     } else if (!streamed.ok()) {
       exit_code_ = ExitCodeOf(streamed);
       const std::string how = cluster_ == nullptr ? "" : cluster_->HowOneEnded();
-      text = absl::StrFormat("the coordinator was lost %s: %s", recorder_->Current(),
+      text = absl::StrFormat("the coordinator was lost %s: %s", recorder_->Place(),
                              how.empty() ? MessageOf(streamed) : how);
     }
     if (const absl::Status written = recorder_->Finish(exit_code_, text); !written.ok()) {

@@ -142,6 +142,7 @@ void LocalCluster::End(Nanos grace) {
     if (!process.ended) {
       // A stopped process takes SIGKILL too.
       kill(process.pid, SIGKILL);
+      process.killed_here = true;
       waitpid(process.pid, &process.wait_status, 0);
       process.ended = true;
     }
@@ -151,12 +152,15 @@ void LocalCluster::End(Nanos grace) {
 std::string LocalCluster::HowOneEnded() {
   Reap();
   for (const Process& process : processes_) {
-    if (process.ended && WIFSIGNALED(process.wait_status)) {
+    if (!process.ended || process.killed_here) {
+      continue;
+    }
+    if (WIFSIGNALED(process.wait_status)) {
       const int signal = WTERMSIG(process.wait_status);
       return absl::StrFormat("%s was ended by signal %d (%s)", process.name, signal,
                              strsignal(signal));
     }
-    if (process.ended && WIFEXITED(process.wait_status) && WEXITSTATUS(process.wait_status) > 3) {
+    if (WIFEXITED(process.wait_status) && WEXITSTATUS(process.wait_status) > 3) {
       return absl::StrFormat("%s ended with code %d", process.name,
                              WEXITSTATUS(process.wait_status));
     }

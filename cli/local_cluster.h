@@ -32,13 +32,15 @@ class LocalCluster {
   void End(Nanos grace);
 
   // "the coordinator was ended by signal 9 (Killed)" for a process that ended otherwise than by
-  // itself with a code of the command line; empty if there is none. Does not wait.
+  // itself with a code of the command line, unless End did it; empty if there is none. Does not
+  // wait.
   std::string HowOneEnded();
 
   struct Process {
     std::string name;  // "coordinator", "worker process 2"
     pid_t pid = 0;
     bool ended = false;
+    bool killed_here = false;  // by End: says nothing about what went wrong
     int wait_status = 0;
   };
   const std::vector<Process>& processes() const { return processes_; }

@@ -265,4 +265,21 @@ absl::Status RunRecorder::Finish(int exit_code, const std::string& verdict) {
 
 std::string RunRecorder::Current() const { return current_; }
 
+std::string RunRecorder::Place() const {
+  if (open_.empty()) {
+    return finished_.empty() ? "before the first cell" : "between two cells";
+  }
+  const Open& open = open_.rbegin()->second;
+  const std::string cell = absl::StrFormat(
+      "%s cell %d", lab_.parts[static_cast<std::size_t>(open.run.part)].name, open.run.cell);
+  Step done = 0;
+  for (const std::vector<experiment::StepRecord>& rank : open.run.steps) {
+    done = std::max(done, rank.empty() ? 0 : rank.back().step);
+  }
+  return done == 0 ? "before the first step of " + cell
+                   : absl::StrFormat(
+                         "in step %d of %s",
+                         std::min(done + 1, std::max(done, open.cell->spec.train.steps)), cell);
+}
+
 }  // namespace ranklab::cli

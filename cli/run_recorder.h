@@ -37,6 +37,7 @@ class RunRecorder {
   const v1::Planned& plan() const { return plan_; }
   std::int64_t steps_done() const { return steps_done_; }
   std::string Current() const;
+  std::string Place() const;  // for a verdict: "in step 14 of long cell 0"
 
  private:
   RunRecorder(const experiment::Lab& lab, report::RecordFolder folder);

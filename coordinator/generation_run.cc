@@ -240,9 +240,12 @@ void GenerationRun::Lost(const Loss& loss) {
 
 absl::Status GenerationRun::LossOf(Endpoint whom, Step known_step,
                                    const std::string& evidence) const {
-  // Peers in lockstep know better than the last heartbeat in which step it went.
-  const Step step =
-      task_.asynchronous ? known_step : std::max(known_step, inquiry_.LatestStep(whom));
+  // Peers in lockstep know better than the last heartbeat in which step it went, and a server has
+  // no steps of its own.
+  Step step = task_.asynchronous ? known_step : std::max(known_step, inquiry_.LatestStep(whom));
+  if (whom.role == Role::kServer) {
+    step = std::max(step, LatestWorkerStep());
+  }
   return Unavailable("%s was lost %s: %s", NameOf(whom), Place(step), evidence);
 }
 
@@ -318,6 +321,14 @@ Step GenerationRun::StepOf(const Participant& participant) const {
           ? std::min(participant.last_row + 1, std::max(task_.steps, participant.last_row))
           : 0;
   return std::max(said, begun);
+}
+
+Step GenerationRun::LatestWorkerStep() const {
+  Step latest = 0;
+  for (const Member& worker : generation_.workers) {
+    latest = std::max(latest, StepOf(participants_.at(worker.id)));
+  }
+  return latest;
 }
 
 std::string GenerationRun::Place(Step step) const {

@@ -88,6 +88,7 @@ class GenerationRun {
   bool SomeoneIsSilent(Nanos now) const;
   absl::Status LossOf(Endpoint whom, Step known_step, const std::string& evidence) const;
   Step StepOf(const Participant& participant) const;
+  Step LatestWorkerStep() const;
   std::string Place(Step step) const;
   std::string WhereIs(const Participant& participant) const;
 

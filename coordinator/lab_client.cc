@@ -21,7 +21,7 @@ namespace {
 constexpr std::chrono::hours kLabMost(24);
 constexpr std::chrono::seconds kCallMost(10);
 constexpr std::chrono::seconds kSilenceMost(5);
-constexpr absl::Duration kAskEvery = absl::Seconds(1);
+constexpr absl::Duration kAskEvery = absl::Milliseconds(500);
 
 double Seconds(Nanos duration) { return std::chrono::duration<double>(duration).count(); }
 
