@@ -66,7 +66,8 @@ absl::StatusOr<double> ChooseScale(const PlannedCell& planned, const Calibration
         planned.name, inputs.real_step_seconds, inputs.modelled_compute_seconds,
         inputs.loopback.bytes_per_second, inputs.modelled_port.bytes_per_second);
   }
-  return fabric::ChooseTimeScale(inputs);
+  return fabric::RoundUpToNiceScale(planned.cell->spec.fabric.headroom *
+                                    fabric::ChooseTimeScale(inputs));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ namespace ranklab::experiment {
 struct FabricSpec {
   std::string preset = "native";  // a name of fabric/presets.h
   double time_scale = 0.0;        // 0 is "auto": the smallest that this machine carries
+  double headroom = 1.0;          // that auto's choice is multiplied by: slower, and truer
 
   bool native() const { return preset == "native"; }
 };

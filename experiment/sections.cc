@@ -179,6 +179,7 @@ absl::Status ReadFabric(Fields fields, FabricSpec& fabric) {
   } else {
     fields.Number("time_scale", {.least = 0, .most = 1e9, .open = true}, fabric.time_scale);
   }
+  fields.Number("headroom", {.least = 1, .most = 1000}, fabric.headroom);
   return fields.Finish();
 }
 

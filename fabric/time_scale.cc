@@ -8,8 +8,11 @@
 namespace ranklab::fabric {
 namespace {
 
-// The rest of a step (loss, input, timers) needs some room beside the held layers.
-constexpr double kComputeHeadroom = 1.3;
+// The rest of a step (loss, input, timers) and the exchange that overlaps with the backward pass
+// need room beside the held layers; without it compute is late.
+constexpr double kComputeHeadroom = 2.0;
+// A median latency is kept only if most messages are quicker than it.
+constexpr double kLatencyHeadroom = 1.5;
 // Loopback bandwidth is measured with idle cores; in a step the cores also compute.
 constexpr double kLoopbackHeadroom = 2.0;
 // A scale that is a nice number but for rounding is that number.
@@ -40,7 +43,7 @@ double ChooseTimeScale(const TimeScaleInputs& inputs) {
                      kComputeHeadroom * inputs.real_step_seconds / inputs.modelled_compute_seconds);
   }
   if (inputs.modelled_alpha > Nanos(0)) {
-    scale = std::max(scale, static_cast<double>(inputs.real_latency.count()) /
+    scale = std::max(scale, kLatencyHeadroom * static_cast<double>(inputs.real_latency.count()) /
                                 static_cast<double>(inputs.modelled_alpha.count()));
   }
   return RoundUpToNiceScale(scale);

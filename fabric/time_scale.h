@@ -21,9 +21,9 @@ struct TimeScaleInputs {
 };
 
 // The least time scale of 1, 2 or 5 times a power of ten, at least 1, under which
-//   modelled compute x scale            >= 1.3 x real step         (unless compute is native)
+//   modelled compute x scale            >= 2 x real step           (unless compute is native)
 //   senders x modelled port / scale     <= loopback / 2
-//   modelled alpha x scale              >= real latency            (where both are known)
+//   modelled alpha x scale              >= 1.5 x real latency      (where both are known)
 // Requires: every input finite and >= 0; modelled compute > 0 unless native; ports and loopback
 // > 0; senders >= 1.
 double ChooseTimeScale(const TimeScaleInputs& inputs);

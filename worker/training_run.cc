@@ -12,6 +12,7 @@
 #include "core/status.h"
 #include "transport/tcp/loopback_probe.h"
 #include "worker/evaluate.h"
+#include "worker/wire_probe.h"
 
 namespace ranklab::worker {
 namespace {
@@ -37,8 +38,9 @@ Nanos PhaseOf(const StepRecord& record, Phase phase) {
   return Nanos::zero();
 }
 
-// A message of ours passes two loops and their timers where a plain socket's byte passes none.
-constexpr int kWireLatencyFactor = 4;
+// A message of ours passes two loops and gRPC's threads where a plain socket's byte passes none.
+// Assumed, for a worker without neighbours to measure it with.
+constexpr int kWireLatencyFactor = 8;
 
 template <typename T>
 T Median(std::vector<T> values) {
@@ -233,6 +235,12 @@ absl::Status TrainingRun::AddCalibration(TrainingResult& result) const {
   ASSIGN_OR_RETURN(const transport::LoopbackFigures loopback, transport::ProbeLoopback());
   result.loopback_bytes_per_second = loopback.bytes_per_second;
   result.loopback_latency = loopback.latency * kWireLatencyFactor;
+  if (const int ranks = options_.spec.cluster.workers; ranks > 1) {
+    ASSIGN_OR_RETURN(result.loopback_latency, ProbeWireLatency(loop_, network_.messenger(),
+                                                               {.generation = options_.generation,
+                                                                .rank = options_.rank,
+                                                                .ranks = ranks}));
+  }
   return absl::OkStatus();
 }
 

@@ -26,9 +26,9 @@ TEST(RoundUpToNiceScale, IsOneTwoOrFiveTimesAPowerOfTen) {
 }
 
 TEST(ChooseTimeScale, LeavesHeadroomForTheRealStep) {
-  EXPECT_EQ(ChooseTimeScale(kInputs), 20);  // 13, rounded up
+  EXPECT_EQ(ChooseTimeScale(kInputs), 20);  // twice 10
   TimeScaleInputs slower = kInputs;
-  slower.real_step_seconds = 0.016;  // 20.8
+  slower.real_step_seconds = 0.016;  // 32, rounded up
   EXPECT_EQ(ChooseTimeScale(slower), 50);
 }
 
@@ -52,8 +52,8 @@ TEST(ChooseTimeScale, LeavesTheRealLatencyWithinTheModelledOne) {
   TimeScaleInputs inputs = kInputs;
   inputs.modelled_alpha = Nanos(1900);
   EXPECT_EQ(ChooseTimeScale(inputs), 20);  // not measured: no say
-  inputs.real_latency = std::chrono::microseconds(80);
-  EXPECT_EQ(ChooseTimeScale(inputs), 50);
+  inputs.real_latency = std::chrono::microseconds(80);  // 63, rounded up
+  EXPECT_EQ(ChooseTimeScale(inputs), 100);
 }
 
 TEST(ChooseTimeScale, NeverSpeedsUp) {
