@@ -44,19 +44,21 @@ TEST_F(ShardTest, WhatALostWorkerHasEndedStays) {
   }
 }
 
+// The loss opens the gate while worker 1's second update is half done.
 TEST_F(ShardTest, ALossInTheMiddleOfAnUpdateOpensTheGateAfterIt) {
   Make(3, 1);
   PushStep(0, 1, 1.0F);
+  PushStep(1, 1, 10.0F);
   loop_.Run();
   PushStep(0, 2, 1.0F);
   loop_.Run();
-  const auto waiting = Pull(0, 3);  // for workers 1 and 2
-  PushStep(1, 1, 10.0F);
-  loop_.RunOne();
+  const auto waiting = Pull(0, 3);  // for worker 2
+  PushStep(1, 2, 10.0F);
+  ASSERT_TRUE(loop_.RunOne());  // the first of two blocks
   (*shard_)->Remove(2);
   EXPECT_EQ(waiting->runs, 0);
   loop_.Run();
-  EXPECT_EQ(waiting->values, Values(6, 12.0F));
+  EXPECT_EQ(waiting->values, Values(6, 22.0F));
 }
 
 TEST_F(ShardTest, AWorkerThatLeavesIsNotWaitedForAndReadsTheFinalParameters) {

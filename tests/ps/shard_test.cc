@@ -84,6 +84,17 @@ TEST_F(ShardTest, NoPullSeesHalfAnUpdate) {
   EXPECT_EQ(read->values, Values(6, 1.0F)) << "the second update came after the pull";
 }
 
+TEST_F(ShardTest, APullInTheMiddleOfASumIsAnsweredAfterItNotAfterTheRound) {
+  Make(3, 0);
+  PushStep(0, 1, 1.0F);
+  PushStep(1, 1, 10.0F);
+  ASSERT_TRUE(loop_.RunOne());  // the first of two blocks
+  const auto read = Pull(2, 1);
+  EXPECT_EQ(read->runs, 0);
+  loop_.Run();
+  EXPECT_EQ(read->values, Values(6, 0.0F));
+}
+
 TEST_F(ShardTest, ABoundLetsTheFastRunAheadSoFar) {
   Make(2, 1);
   PushStep(0, 1, 1.0F);
