@@ -216,6 +216,36 @@ TEST(TcpWire, ReadsWhatAPeerSentBeforeItClosed) {
   EXPECT_EQ(received, body);
 }
 
+TEST(TcpWire, AbortEndsEverySendWithItsReason) {
+  std::deque<TcpNode> nodes;
+  nodes.emplace_back(Worker(0));
+  nodes.emplace_back(Worker(1));
+  nodes.emplace_back(Worker(2));
+  Connect(nodes);
+  const absl::Status reason = DeadlineExceeded("the coordinator gave up");
+  const Storage body(10);
+  Ending lost, sends[4];
+  nodes[0].loop().RunAndWait([&] {
+    nodes[0].messenger().OnLost(
+        [done = lost.Done()](Endpoint, const absl::Status& why) mutable { done(why); });
+  });
+  nodes[2].Close();
+  EXPECT_FALSE(lost.Wait().ok());
+  MessageHeader header;
+  header.size = 10;
+  nodes[0].loop().RunAndWait([&] {
+    Wire& wire = nodes[0].wire();
+    wire.Send(Worker(1), header, PayloadOf(body), sends[0].Done());
+    wire.Abort(reason);
+    for (const Rank rank : {1, 2, 3}) {  // connected, lost, unknown
+      wire.Send(Worker(rank), header, PayloadOf(body), sends[rank].Done());
+    }
+  });
+  for (Ending& send : sends) {
+    EXPECT_EQ(send.Wait(), reason);
+  }
+}
+
 // While large bodies are on their way in both directions, the landings and bodies are freed the
 // moment Abort has returned and the sends have ended: the address sanitizer sees a late touch.
 TEST(TcpWire, AbortInMidTransferTouchesNothingAfterwards) {

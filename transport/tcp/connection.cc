@@ -62,15 +62,16 @@ void Connection::Send(const MessageHeader& header, Payload body, DoneFn sent) {
 
 void Connection::Abort(const absl::Status& reason) {
   sink_ = nullptr;
-  End(reason);
+  End(reason, reason);
 }
 
 // The only place where a connection ends; calls out last.
-void Connection::End(const absl::Status& why) {
+void Connection::End(const absl::Status& why, const absl::Status& sends_end_with) {
   if (!ended_.ok()) {
     return;
   }
   ended_ = why;
+  send_error_ = sends_end_with;
   if (socket_) {
     error_code ignored;
     socket_->close(ignored);
@@ -92,14 +93,14 @@ void Connection::StartWriting() {
 asio::awaitable<void> Connection::WriteLoop(std::shared_ptr<Connection> self) {
   co_await asio::post(self->io_, asio::use_awaitable);  // out of the call that started it
   while (!self->queue_.empty()) {
-    if (!self->ended_.ok() || !self->write_error_.ok()) {
+    if (!self->send_error_.ok()) {
       self->FailQueue();
       continue;
     }
     const bool large = self->queue_.front().body.size > kPiece;
     const error_code error = large ? co_await self->WriteLarge() : co_await self->WriteSmall();
     if (error && self->ended_.ok()) {
-      self->write_error_ =
+      self->send_error_ =
           Unavailable("%s: sending failed: %s", NameOf(self->peer_), error.message());
     }
   }
@@ -189,13 +190,9 @@ void Connection::FinishFront() {
 }
 
 void Connection::FailQueue() {
-  const absl::Status why = ended_.ok() ? write_error_ : ended_;
-  // A peer that broke the rules is, for what was to be sent to it, a peer that is gone.
-  const absl::Status status =
-      absl::IsAborted(why) || absl::IsUnavailable(why) ? why : Unavailable("%s", MessageOf(why));
   std::deque<Outgoing> failed = std::exchange(queue_, {});
   for (Outgoing& message : failed) {
-    message.sent(status);
+    message.sent(send_error_);
   }
 }
 
@@ -204,7 +201,8 @@ asio::awaitable<void> Connection::ReadLoop(std::shared_ptr<Connection> self) {
   while (status.ok() && self->ended_.ok()) {
     status = co_await self->ReadMessage();
   }
-  self->End(status);
+  // A peer that broke the rules is, for what was to be sent to it, a peer that is gone.
+  self->End(status, Unavailable("%s", MessageOf(status)));
 }
 
 asio::awaitable<absl::Status> Connection::ReadMessage() {
@@ -318,8 +316,8 @@ std::size_t Connection::TakeBuffered(std::byte* to, std::size_t size) {
 }
 
 absl::Status Connection::ReadError(const error_code& error) const {
-  if (!write_error_.ok()) {
-    return write_error_;  // which knows better: the kernel tells an error once
+  if (!send_error_.ok()) {
+    return send_error_;  // which knows better: the kernel tells an error once
   }
   if (error == asio::error::eof) {
     return Unavailable("%s closed the connection%s", NameOf(peer_),

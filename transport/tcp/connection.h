@@ -74,7 +74,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::size_t TakeBuffered(std::byte* to, std::size_t size);
   absl::Status ReadError(const error_code& error) const;
 
-  void End(const absl::Status& why);
+  void End(const absl::Status& why, const absl::Status& sends_end_with);
 
   asio::io_context& io_;
   const Endpoint peer_;
@@ -83,8 +83,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   WireSink* sink_ = nullptr;
   bool reading_ = false;
   bool writing_ = false;
-  absl::Status ended_;        // why, once it has; every wait checks it
-  absl::Status write_error_;  // the reader still takes what had arrived before
+  absl::Status ended_;       // why, once it has; every wait checks it
+  absl::Status send_error_;  // of what is queued; may come before ended_: the reader still takes
+                             // what had arrived
 
   std::deque<Outgoing> queue_;
   Checksum write_checksum_;

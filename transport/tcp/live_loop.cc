@@ -2,9 +2,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
-#include <future>
 #include <map>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -154,13 +155,17 @@ void LiveLoop::Cancel(TimerId timer) { core_->Cancel(timer); }
 void LiveLoop::RunAndWait(Task task) {
   RANKLAB_CHECK(!OnLoop(), "the loop cannot wait for itself");
   RANKLAB_CHECK(!core_->stopped(), "the loop was stopped");
-  std::promise<void> ran;
-  const std::future<void> wait = ran.get_future();
-  Post([&task, &ran] {
+  std::mutex mutex;
+  std::condition_variable finished;
+  bool ran = false;
+  Post([&] {
     task();
-    ran.set_value();
+    const std::lock_guard lock(mutex);
+    ran = true;
+    finished.notify_one();  // under the lock: afterwards these may be gone
   });
-  wait.wait();
+  std::unique_lock lock(mutex);
+  finished.wait(lock, [&ran] { return ran; });
 }
 
 void LiveLoop::Stop() { core_->Stop(); }

@@ -200,13 +200,15 @@ void TcpConnections::Deliver(WireSink& sink) {
 
 void TcpConnections::Send(Endpoint to, const MessageHeader& header, Payload body, DoneFn sent) {
   const auto found = connections_.find(to);
-  if (found != connections_.end()) {
+  if (!aborted() && found != connections_.end()) {
     found->second->Send(header, body, std::move(sent));
     return;
   }
-  loop_.Post([sent = std::move(sent), to]() mutable {
-    sent(Unavailable("%s is not among the peers of this generation", NameOf(to)));
-  });
+  absl::Status why = aborted_;
+  if (why.ok()) {
+    why = Unavailable("%s is not among the peers of this generation", NameOf(to));
+  }
+  loop_.Post([sent = std::move(sent), why = std::move(why)]() mutable { sent(std::move(why)); });
 }
 
 void TcpConnections::Abort(const absl::Status& reason) {
