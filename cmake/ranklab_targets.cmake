@@ -39,6 +39,7 @@ endfunction()
 
 # ranklab_test(NAME SRCS... DEPS... LABEL label [TIMEOUT seconds]): one GoogleTest program, one ctest
 # entry a TEST. Labels: unit, sim, cluster, labs, gpu, soak.
+add_custom_target(ranklab_unit_tests)
 function(ranklab_test name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "LABEL;TIMEOUT" "SRCS;DEPS;LINK")
   add_executable(${name} ${ARG_SRCS})
@@ -48,6 +49,9 @@ function(ranklab_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
+  endif()
+  if(ARG_LABEL MATCHES "^(unit|sim|socket)$")
+    add_dependencies(ranklab_unit_tests ${name})  # what the sanitizer builds build and run
   endif()
   include(GoogleTest)
   gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_TIMEOUT 30
