@@ -16,6 +16,33 @@ export interface RankBreakdown {
   other: number;
 }
 
+export interface Connection {
+  peer: string;
+  body_sent: number;
+  body_received: number;
+  wire_sent: number;
+  wire_received: number;
+  messages_sent: number;
+  messages_received: number;
+}
+
+// One endpoint of a run; rates and latencies in wall time, dilated by the time scale.
+export interface Endpoint {
+  endpoint: string;
+  connections: Connection[];
+  judged: boolean;
+  held: boolean;
+  findings: string[];
+  asked_bandwidth: number;
+  bandwidth_median: number;
+  bandwidth_p90: number;
+  asked_latency: number;
+  latency_median: number;
+  latency_p90: number;
+  body_received: number;
+  body_claimed: number;
+}
+
 export interface Cell {
   part: string;
   cell: number;
@@ -44,6 +71,8 @@ export interface Cell {
   staleness: Record<string, number>;
   messages: number;
   could_not_keep_up: number;
+  lateness_log2_us: number[];
+  network: Endpoint[];
   findings: string[];
 }
 

@@ -3,6 +3,7 @@ import { addBreakdown } from "./breakdown";
 import { partsOf, readRun, type Cell, type Run, type Summary } from "./data";
 import { element, section, table } from "./dom";
 import { duration, percent, rate, significant } from "./format";
+import { addNetwork } from "./network";
 import { addScaling } from "./scaling";
 import { addStragglers } from "./straggler";
 
@@ -139,6 +140,7 @@ function render(run: Run): void {
   }
   addTables(page, summary);
   addExpectations(page, summary);
+  addNetwork(page, summary.cells);
   addSources(page, summary);
 }
 
