@@ -2,9 +2,36 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include "protos/coordinator.grpc.pb.h"
+
 namespace ranklab::coordinator {
+namespace {
+
+// gRPC's callback threads end with the last channel or server that used them, and in 1.51 that end
+// races with a completion under way: the queue is let go twice, and gRPC aborts the process. So
+// one user of them, which never connects, lives as long as the process.
+void KeepCallbackThreads() {
+  struct Keeper {
+    std::shared_ptr<grpc::Channel> channel =
+        grpc::CreateChannel("unix:/nowhere", grpc::InsecureChannelCredentials());
+    std::unique_ptr<v1::Coordinator::Stub> stub = v1::Coordinator::NewStub(channel);
+    grpc::ClientContext context;
+    v1::ReadClockRequest request;
+    v1::ReadClockReply reply;
+  };
+  static Keeper* const keeper = [] {
+    auto* made = new Keeper;
+    made->stub->async()->ReadClock(&made->context, &made->request, &made->reply,
+                                   [](const grpc::Status&) {});
+    return made;
+  }();
+  static_cast<void>(keeper);
+}
+
+}  // namespace
 
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
+  KeepCallbackThreads();
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
