@@ -12,6 +12,7 @@
 #include "cli/build_id.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/lab_limits.h"
 #include "cli/local_cluster.h"
 #include "cli/progress.h"
 #include "cli/run_recorder.h"
@@ -24,8 +25,6 @@
 namespace ranklab::cli {
 namespace {
 
-constexpr Nanos kConnectTimeout = std::chrono::seconds(10);
-constexpr Nanos kJoinTimeout = std::chrono::seconds(20);
 constexpr Nanos kEndGrace = std::chrono::milliseconds(1000);
 
 struct RunFlags {
@@ -34,7 +33,10 @@ struct RunFlags {
   std::string out = "runs";
   std::string coordinator;  // empty: processes of this machine
   int workers = 0;          // for `workers: all` on this machine
+  double join_timeout_seconds = 20;
   bool json = false;
+
+  Nanos JoinTimeout() const { return Nanos(static_cast<std::int64_t>(join_timeout_seconds * 1e9)); }
 };
 
 // What the largest cell of the lab needs.
@@ -89,18 +91,17 @@ class LabRun {
 
  private:
   absl::Status Prepare() {
-    ASSIGN_OR_RETURN(recorder_, RunRecorder::Make(lab_, flags_.out));
+    if (auto made = RunRecorder::Make(lab_, flags_.out); made.ok()) {
+      recorder_ = *std::move(made);
+    } else {
+      return InvalidArgument("--out %s: %s", flags_.out, MessageOf(made.status()));
+    }
     std::string address = flags_.coordinator;
     if (address.empty()) {
-      const LocalClusterOptions pool = PoolOf(lab_, flags_.workers);
-      if (pool.workers == 0) {
-        return InvalidArgument(
-            "%s: cluster.workers is all; on this machine say how many with --workers N", lab_.file);
-      }
-      ASSIGN_OR_RETURN(cluster_, LocalCluster::Start(pool));
+      ASSIGN_OR_RETURN(cluster_, LocalCluster::Start(PoolOf(lab_, flags_.workers)));
       address = cluster_->coordinator();
     }
-    ASSIGN_OR_RETURN(client_, coordinator::LabClient::Connect(address, kConnectTimeout));
+    ASSIGN_OR_RETURN(client_, coordinator::LabClient::Connect(address, flags_.JoinTimeout()));
     return absl::OkStatus();
   }
 
@@ -116,7 +117,7 @@ class LabRun {
       request.add_overrides(override);
     }
     request.set_dismiss_pool(cluster_ != nullptr);
-    request.set_join_timeout_ns(kJoinTimeout.count());
+    request.set_join_timeout_ns(flags_.JoinTimeout().count());
     request.set_build(kBuild);
     absl::Status recorded;
     const absl::Status streamed = client_->RunLab(request, [&](const v1::RunEvent& event) {
@@ -204,6 +205,13 @@ int RunLabCommand(const RunFlags& flags) {
   if (!lab.ok()) {
     return Fail(lab.status());
   }
+  absl::Status possible = CheckBuildCanRun(*lab);
+  if (possible.ok() && flags.coordinator.empty()) {
+    possible = CheckThisMachineCanRun(*lab, flags.workers);
+  }
+  if (!possible.ok()) {
+    return Fail(possible);
+  }
   return LabRun(flags, *lab).Run();
 }
 
@@ -227,6 +235,11 @@ void AddRunCommand(CLI::App& app, int& exit_code) {
                       "run on the cluster of this coordinator, host:port");
   command->add_option("--workers", flags->workers, "workers on this machine for `workers: all`")
       ->check(CLI::Range(1, 256));
+  command
+      ->add_option("--join-timeout", flags->join_timeout_seconds,
+                   "seconds to wait for the coordinator, and for members to join")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   command->add_flag("--json", flags->json, "print the summary as JSON in place of the table");
   command->callback([flags, &exit_code] { exit_code = RunLabCommand(*flags); });
 }

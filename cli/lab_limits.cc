@@ -1,0 +1,88 @@
+#include "cli/lab_limits.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include <unistd.h>
+
+#include "core/status.h"
+#include "experiment/setting_place.h"
+
+namespace ranklab::cli {
+namespace {
+
+using experiment::Cell;
+using experiment::Lab;
+using experiment::LabSpec;
+
+absl::Status Refuse(const Lab& lab, const Cell& cell, std::string_view path,
+                    const std::string& what) {
+  return InvalidArgument("%s: %s is %s", experiment::PlaceOf(lab, cell, path), path, what);
+}
+
+template <typename Check>
+absl::Status ForEachCell(const Lab& lab, Check check) {
+  for (const experiment::Part& part : lab.parts) {
+    for (const Cell& cell : part.cells) {
+      RETURN_IF_ERROR(check(cell));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFiles(const Lab& lab, const Cell& cell) {
+  const experiment::DataSpec& data = cell.spec.data;
+  if (data.kind != "idx") {
+    return absl::OkStatus();
+  }
+  const std::filesystem::path folder = std::filesystem::path(lab.file).parent_path();
+  for (const auto& [path, file] :
+       {std::pair{"data.images", &data.images}, std::pair{"data.labels", &data.labels},
+        std::pair{"data.test_images", &data.test_images},
+        std::pair{"data.test_labels", &data.test_labels}}) {
+    if (access((folder / *file).c_str(), R_OK) != 0) {
+      return Refuse(lab, cell, path,
+                    absl::StrFormat("\"%s\"; %s: %s (a path is relative to the lab file)", *file,
+                                    (folder / *file).string(), std::strerror(errno)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckBuildCanRun(const Lab& lab) {
+  return ForEachCell(lab, [&lab](const Cell& cell) {
+    const LabSpec& spec = cell.spec;
+    if (std::holds_alternative<experiment::GptSpec>(spec.model)) {
+      return Refuse(lab, cell, "model.kind", "\"gpt\"; this build has mlp");
+    }
+    if (std::holds_alternative<experiment::NcclSpec>(spec.exchange.kind)) {
+      return Refuse(lab, cell, "exchange.kind",
+                    "\"nccl\", which needs CUDA, and this build has none; one of ps, collective, "
+                    "none");
+    }
+    if (spec.cluster.device == "cuda") {
+      return Refuse(lab, cell, "cluster.device",
+                    "\"cuda\", and this build has no CUDA; one of auto, cpu");
+    }
+    return absl::OkStatus();
+  });
+}
+
+absl::Status CheckThisMachineCanRun(const Lab& lab, int workers_for_all) {
+  return ForEachCell(lab, [&](const Cell& cell) {
+    if (cell.spec.cluster.workers == 0 && workers_for_all == 0) {
+      return Refuse(lab, cell, "cluster.workers",
+                    "all; on this machine say how many with --workers N");
+    }
+    return CheckFiles(lab, cell);
+  });
+}
+
+}  // namespace ranklab::cli

@@ -1,0 +1,19 @@
+// What cannot be run of a lab that reads well: found before anything is started.
+#pragma once
+
+#include <absl/status/status.h>
+
+#include "experiment/lab_spec.h"
+
+namespace ranklab::cli {
+
+// By this build: models, exchanges, devices.
+// Errors: InvalidArgument: "labs/x.yaml:6: exchange.kind is "nccl"; ...".
+absl::Status CheckBuildCanRun(const experiment::Lab& lab);
+
+// On processes of this machine: its files are there, and the number of workers is known.
+// `workers_for_all`: for `workers: all`; 0: nobody said.
+// Errors: InvalidArgument, likewise.
+absl::Status CheckThisMachineCanRun(const experiment::Lab& lab, int workers_for_all);
+
+}  // namespace ranklab::cli
