@@ -70,6 +70,12 @@ std::vector<std::string> FindingsOf(const LabSpec& spec, const CellSummary& summ
                         "include waiting for a core",
                         summary.workers, summary.threads, cores));
   }
+  if (spec.asynchronous() && summary.workers > 1) {
+    findings.push_back(absl::StrFormat(
+        "RATE_DIVIDED: asynchronous, so each worker's gradient is an update of its own, at the "
+        "learning rate %g / %d workers = %g",
+        spec.train.learning_rate, summary.workers, spec.train.learning_rate / summary.workers));
+  }
   if (LateShare(summary) > kLateShareToReport) {
     findings.push_back(absl::StrFormat(
         "COULD_NOT_KEEP_UP: %d of %d messages (%.0f %%) arrived later than the fabric would have "

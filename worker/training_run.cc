@@ -38,6 +38,9 @@ Nanos PhaseOf(const StepRecord& record, Phase phase) {
   return Nanos::zero();
 }
 
+// What a worker that is to be killed leaves its log line to get away.
+constexpr Nanos kLogLeaves = std::chrono::milliseconds(200);
+
 // A message of ours passes two loops and gRPC's threads where a plain socket's byte passes none.
 // Assumed, for a worker without neighbours to measure it with.
 constexpr int kWireLatencyFactor = 8;
@@ -181,7 +184,11 @@ void TrainingRun::ApplyFaults(const std::vector<FaultChange>& changes, Step step
   input_->SlowDown(Nanos(static_cast<std::int64_t>(
       static_cast<double>(faults_.StretchOf(Phase::kInput).extra.count()) * options_.time_scale)));
   if (faults_.Killed()) {
-    // As the kernel's out-of-memory killer would: no goodbye.
+    for (const FaultChange& change : changes) {
+      observer_.OnFault(change, step, "SIGKILL");
+    }
+    aborted_.SleepUnlessSet(kLogLeaves);
+    // As the kernel's out-of-memory killer would: no goodbye to the peers.
     kill(getpid(), SIGKILL);
   }
 }
