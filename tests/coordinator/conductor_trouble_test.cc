@@ -102,6 +102,28 @@ TEST_F(TroubleTest, AServerIsNamedAsOne) {
   EXPECT_THAT(VerdictText(), HasSubstr("server 1 was lost in step 5"));
 }
 
+TEST_F(TroubleTest, AServersStepIsTheWorkersStep) {
+  AddWorkers(2);
+  AddServers(2);
+  Conduct(LabOf("scale", {{.workers = 2, .with_servers = true}}));
+  AllReady();
+  Beat(workers[0], 6, "forward");
+  CloseSession(servers[0]);
+  EXPECT_THAT(VerdictText(), HasSubstr("server 0 was lost in step 6 of scale cell 0"));
+}
+
+// Members close their wires once all have fetched the final parameters, not all at one instant.
+TEST_F(TroubleTest, WiresThatCloseAfterTheLastBarrierAreNoLosses) {
+  RunningCell(2);
+  Arrive(workers[0], kFetchedBarrier);
+  Arrive(workers[1], kFetchedBarrier);
+  Report(workers[0], 1, 10);
+  Pass(seconds(2));
+  EXPECT_FALSE(end.has_value());
+  AllDone();
+  EXPECT_EQ(end->exit_code, 0);
+}
+
 // The victims' connections break before the coordinator sees the dead one's session end.
 TEST_F(TroubleTest, VictimsThatReportFirstDoNotBecomeTheCulprit) {
   RunningCell(4);

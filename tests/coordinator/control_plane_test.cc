@@ -79,18 +79,19 @@ class ControlPlaneTest : public testing::Test {
     return message;
   }
 
-  std::unique_ptr<Session> Open() {
-    auto session = std::make_unique<Session>(loop, plane);
-    plane.Opened(*session);
+  Session& Open() {
+    Session& session = *sessions.emplace_back(std::make_unique<Session>(loop, plane));
+    plane.Opened(session);
     return session;
   }
-  std::unique_ptr<Session> Join() {
-    auto session = Open();
-    plane.Received(*session, JoinMessage());
-    EXPECT_THAT(session->sent, SizeIs(1));
-    EXPECT_TRUE(session->sent.back().has_joined());
+  Session& Join() {
+    Session& session = Open();
+    plane.Received(session, JoinMessage());
+    EXPECT_THAT(session.sent, SizeIs(1));
+    EXPECT_TRUE(session.sent.back().has_joined());
     return session;
   }
+  Client& NewClient() { return *clients.emplace_back(std::make_unique<Client>(loop, plane)); }
   v1::RunLabRequest LabRequest(bool dismiss_pool = false) {
     v1::RunLabRequest request;
     request.set_lab_name("labs/small.yaml");
@@ -104,64 +105,66 @@ class ControlPlaneTest : public testing::Test {
 
   sim::VirtualLoop loop;
   std::vector<int> finished;
+  std::vector<std::unique_ptr<Session>> sessions;  // open until the plane is shut down
+  std::vector<std::unique_ptr<Client>> clients;
   ControlPlane plane{loop, Options()};
 };
 
 TEST_F(ControlPlaneTest, ASessionBeginsWithAJoinRequest) {
-  const auto session = Open();
+  Session& session = Open();
   v1::MemberMessage message;
   message.mutable_heartbeat()->set_step(3);
-  plane.Received(*session, message);
-  ASSERT_TRUE(session->closed.has_value());
-  EXPECT_EQ(session->closed->code(), absl::StatusCode::kInvalidArgument);
-  plane.Received(*session, JoinMessage());  // too late
-  EXPECT_THAT(session->sent, IsEmpty());
+  plane.Received(session, message);
+  ASSERT_TRUE(session.closed.has_value());
+  EXPECT_EQ(session.closed->code(), absl::StatusCode::kInvalidArgument);
+  plane.Received(session, JoinMessage());  // too late
+  EXPECT_THAT(session.sent, IsEmpty());
   EXPECT_EQ(plane.Status().members_size(), 0);
   Pass(seconds(1));
 }
 
 TEST_F(ControlPlaneTest, AnEmptyMessageIsNoJoinRequest) {
-  const auto session = Open();
-  plane.Received(*session, v1::MemberMessage());
-  EXPECT_EQ(session->closed->code(), absl::StatusCode::kInvalidArgument);
+  Session& session = Open();
+  plane.Received(session, v1::MemberMessage());
+  EXPECT_EQ(session.closed->code(), absl::StatusCode::kInvalidArgument);
   Pass(seconds(1));
 }
 
 TEST_F(ControlPlaneTest, ASecondJoinRequestEndsTheSession) {
-  const auto session = Join();
-  plane.Received(*session, JoinMessage());
-  EXPECT_EQ(session->closed->code(), absl::StatusCode::kInvalidArgument);
+  Session& session = Join();
+  plane.Received(session, JoinMessage());
+  EXPECT_EQ(session.closed->code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(plane.Status().members_size(), 0);
   Pass(seconds(1));
 }
 
 TEST_F(ControlPlaneTest, ASessionThatNeverJoinsIsEnded) {
-  const auto session = Open();
+  Session& session = Open();
   Pass(milliseconds(9900));
-  EXPECT_FALSE(session->closed.has_value());
+  EXPECT_FALSE(session.closed.has_value());
   Pass(milliseconds(200));
-  EXPECT_EQ(session->closed->code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(session.closed->code(), absl::StatusCode::kDeadlineExceeded);
 }
 
 TEST_F(ControlPlaneTest, ARefusedMemberLearnsWhy) {
-  const auto session = Open();
-  plane.Received(*session, JoinMessage("other"));
-  EXPECT_EQ(session->closed->code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(MessageOf(*session->closed), HasSubstr("\"other\""));
+  Session& session = Open();
+  plane.Received(session, JoinMessage("other"));
+  EXPECT_EQ(session.closed->code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(MessageOf(*session.closed), HasSubstr("\"other\""));
   Pass(seconds(1));
 }
 
 TEST_F(ControlPlaneTest, ASilentMemberLosesItsSession) {
-  const auto session = Join();
+  Session& session = Join();
   Pass(milliseconds(5100));
-  ASSERT_TRUE(session->closed.has_value());
-  EXPECT_THAT(MessageOf(*session->closed), HasSubstr("no heartbeat for 5.0 s"));
+  ASSERT_TRUE(session.closed.has_value());
+  EXPECT_THAT(MessageOf(*session.closed), HasSubstr("no heartbeat for 5.0 s"));
   EXPECT_EQ(plane.Status().members_size(), 0);
 }
 
 TEST_F(ControlPlaneTest, ALabWithAMistakeStartsNothing) {
-  const auto member = Join();
-  Client client(loop, plane);
+  Session& member = Join();
+  Client& client = NewClient();
   v1::RunLabRequest request = LabRequest();
   request.set_lab_text("name: small\nmodle: {}\n");
   plane.RunLab(request, client);
@@ -169,14 +172,14 @@ TEST_F(ControlPlaneTest, ALabWithAMistakeStartsNothing) {
   EXPECT_EQ(client.sent[0].verdict().exit_code(), 2);
   EXPECT_THAT(client.sent[0].verdict().text(), HasSubstr("labs/small.yaml:2"));
   EXPECT_TRUE(client.closed->ok());
-  EXPECT_THAT(member->sent, SizeIs(1)) << "only Joined";
+  EXPECT_THAT(member.sent, SizeIs(1)) << "only Joined";
   Pass(seconds(2));
   EXPECT_THAT(finished, IsEmpty()) << "the pool waits for the next lab";
 }
 
 TEST_F(ControlPlaneTest, OneLabAtATime) {
-  Client first(loop, plane);
-  Client second(loop, plane);
+  Client& first = NewClient();
+  Client& second = NewClient();
   plane.RunLab(LabRequest(), first);
   plane.RunLab(LabRequest(), second);
   EXPECT_EQ(second.closed->code(), absl::StatusCode::kResourceExhausted);
@@ -191,7 +194,7 @@ TEST_F(ControlPlaneTest, OneLabAtATime) {
 }
 
 TEST_F(ControlPlaneTest, AClientOfAnotherBuildIsRefused) {
-  Client client(loop, plane);
+  Client& client = NewClient();
   v1::RunLabRequest request = LabRequest();
   request.set_build("other");
   plane.RunLab(request, client);
@@ -200,50 +203,50 @@ TEST_F(ControlPlaneTest, AClientOfAnotherBuildIsRefused) {
 }
 
 TEST_F(ControlPlaneTest, AClientThatGoesAwayCancelsItsLabAndTheNextMayCome) {
-  const auto a = Join();
-  const auto b = Join();
-  Client first(loop, plane);
+  Session& a = Join();
+  Session& b = Join();
+  Client& first = NewClient();
   plane.RunLab(LabRequest(), first);
-  ASSERT_TRUE(a->sent.back().has_assignment());
+  ASSERT_TRUE(a.sent.back().has_assignment());
   first.GoAway();
-  EXPECT_TRUE(a->sent.back().has_abort());
-  EXPECT_EQ(a->sent.back().abort().reason(), "cancelled by the client");
-  EXPECT_FALSE(a->closed.has_value());
-  Client second(loop, plane);
+  EXPECT_TRUE(a.sent.back().has_abort());
+  EXPECT_EQ(a.sent.back().abort().reason(), "cancelled by the client");
+  EXPECT_FALSE(a.closed.has_value());
+  Client& second = NewClient();
   plane.RunLab(LabRequest(), second);
-  EXPECT_TRUE(b->sent.back().has_assignment());
+  EXPECT_TRUE(b.sent.back().has_assignment());
   second.GoAway();
 }
 
 TEST_F(ControlPlaneTest, ALossDismissesEveryoneAndFinishesTheProcess) {
-  const auto a = Join();
-  const auto b = Join();
-  Client client(loop, plane);
+  Session& a = Join();
+  Session& b = Join();
+  Client& client = NewClient();
   plane.RunLab(LabRequest(), client);
-  a->GoAway();
+  a.GoAway();
   EXPECT_EQ(client.sent.back().verdict().exit_code(), 3);
   EXPECT_THAT(client.sent.back().verdict().text(), HasSubstr("worker 0 was lost"));
-  ASSERT_TRUE(b->sent.back().has_dismiss());
-  EXPECT_EQ(b->sent.back().dismiss().exit_code(), 3);
-  EXPECT_TRUE(b->closed->ok());
+  ASSERT_TRUE(b.sent.back().has_dismiss());
+  EXPECT_EQ(b.sent.back().dismiss().exit_code(), 3);
+  EXPECT_TRUE(b.closed->ok());
   EXPECT_THAT(finished, IsEmpty()) << "streams end first";
   Pass(milliseconds(200));
   EXPECT_THAT(finished, testing::ElementsAre(3));
-  const auto late = Open();
-  EXPECT_EQ(late->closed->code(), absl::StatusCode::kUnavailable);
+  Session& late = Open();
+  EXPECT_EQ(late.closed->code(), absl::StatusCode::kUnavailable);
   Pass(milliseconds(100));
 }
 
 TEST_F(ControlPlaneTest, ShutdownEndsEverySessionAndTheLab) {
-  const auto a = Join();
-  const auto b = Join();
-  Client client(loop, plane);
+  Session& a = Join();
+  Session& b = Join();
+  Client& client = NewClient();
   plane.RunLab(LabRequest(), client);
   plane.Shutdown(0, "interrupted");
   EXPECT_EQ(client.sent.back().verdict().exit_code(), 3);
   EXPECT_THAT(client.sent.back().verdict().text(), HasSubstr("interrupted"));
-  EXPECT_TRUE(a->sent.back().has_dismiss());
-  EXPECT_TRUE(b->sent.back().has_dismiss());
+  EXPECT_TRUE(a.sent.back().has_dismiss());
+  EXPECT_TRUE(b.sent.back().has_dismiss());
   EXPECT_TRUE(loop.Run(1000)) << "nothing ticks on";
 }
 
