@@ -18,10 +18,10 @@ namespace ranklab::coordinator {
 class FakeMember {
  public:
   struct Options {
-    std::string coordinator;
+    std::string coordinator{};
     Role role = Role::kWorker;
     std::string build = "b";
-    std::optional<Rank> wanted_rank;
+    std::optional<Rank> wanted_rank{};
     bool stays_in_training = false;  // says its first row and no more
     std::uint64_t incarnation = 0;
   };
