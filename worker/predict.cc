@@ -130,7 +130,7 @@ absl::StatusOr<double> PredictExposed(const LabSpec& spec) {
   }
   if (spec.fabric.native() || spec.asynchronous() || !spec.scenario.injections.empty() ||
       std::holds_alternative<NoExchange>(spec.exchange.kind)) {
-    return Unimplemented("only an undisturbed synchronous exchange on a modelled fabric has a form");
+    return Unimplemented("only an undisturbed synchronous exchange on a modelled fabric has one");
   }
   compute::CpuDevice device({.threads = 1});
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeForShapes(spec, device));
