@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <gmock/gmock.h>
+#include <google/protobuf/stubs/logging.h>
 #include <gtest/gtest.h>
 
 #include "core/random.h"
@@ -332,6 +333,7 @@ void ExpectNoMoreLenientThanProtobuf(Random& random, const std::string& bytes) {
     return;
   }
   v1::Frame theirs;
+  const google::protobuf::LogSilencer quiet;
   // Protobuf also refuses an error text that is not UTF-8; for us that is a matter of the writer.
   if (frame->header.has_value() && !frame->header->error.empty() &&
       !theirs.ParseFromString(bytes)) {

@@ -27,9 +27,12 @@ void Apply(const StreamSettings& settings, grpc::ServerBuilder& builder);
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            const StreamSettings& settings = {});
 
-// gRPC logs every refused connection and taken port to standard error, although each also comes
-// back as a status. Sends its log to ours at debug level, unless GRPC_VERBOSITY or GRPC_TRACE ask
-// for it. Idempotent.
-void QuietGrpcLog();
+// What a process needs once, before its first gRPC object (ServiceHost::Start and
+// MakeChannel do it). Idempotent, from any thread.
+// - gRPC logs every refused connection and taken port to standard error, although each also comes
+//   back as a status: its lines go to our log at debug level, unless GRPC_VERBOSITY or GRPC_TRACE
+//   ask for them.
+// - gRPC's callback threads stay for the life of the process.
+void PrepareGrpc();
 
 }  // namespace ranklab::transport

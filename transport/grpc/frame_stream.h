@@ -38,8 +38,8 @@ class StreamEvents {
   virtual void OnEnded(const absl::Status& why) = 0;
 };
 
-// Calls and events on the loop; Close from any thread. Payloads that could not be sent stay borrowed
-// until the stream has ended and everybody has let go of it.
+// Calls and events on the loop; Close from any thread. Payloads that could not be sent stay
+// borrowed until the stream has ended and everybody has let go of it.
 class FrameStream {
  public:
   virtual ~FrameStream() = default;

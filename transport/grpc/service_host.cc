@@ -82,7 +82,7 @@ class ServiceHost::Core {
 
 absl::StatusOr<std::unique_ptr<ServiceHost>> ServiceHost::Start(const ServiceHostOptions& options) {
   ASSIGN_OR_RETURN(const HostAndPort parts, Split(options.address));
-  QuietGrpcLog();
+  PrepareGrpc();
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   auto core = std::make_unique<Core>();
