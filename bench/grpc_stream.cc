@@ -92,7 +92,8 @@ void BM_OneWay(benchmark::State& state) {
   const StreamSettings settings = {.http2_frame_bytes = static_cast<int>(state.range(1)) << 10,
                                    .window_bytes = static_cast<int>(state.range(2)) << 10,
                                    .write_buffer_bytes = static_cast<int>(state.range(3)) << 10,
-                                   .probe_bandwidth = state.range(4) != 0};
+                                   .probe_bandwidth = state.range(4) != 0,
+                                   .read_chunk_bytes = static_cast<int>(state.range(5)) << 10};
   Node sender(kSender, settings, message);
   Node receiver(kReceiver, settings, message);
   auto sender_ready = sender.Open(receiver);
@@ -116,20 +117,23 @@ void BM_OneWay(benchmark::State& state) {
 
 // One setting at a time away from the product's own, which come first.
 BENCHMARK(BM_OneWay)
-    ->ArgNames({"message_kib", "frame_kib", "window_kib", "buffer_kib", "probe"})
-    ->Args({1024, 1024, 4096, 1024, 1})
-    ->Args({1024, 16, 4096, 1024, 1})
-    ->Args({1024, 256, 4096, 1024, 1})
-    ->Args({1024, 4096, 4096, 1024, 1})
-    ->Args({1024, 1024, 64, 1024, 1})
-    ->Args({1024, 1024, 1024, 1024, 1})
-    ->Args({1024, 1024, 16384, 1024, 1})
-    ->Args({1024, 1024, 4096, 64, 1})
-    ->Args({1024, 1024, 4096, 4096, 1})
-    ->Args({1024, 1024, 4096, 1024, 0})
-    ->Args({1024, 16, 64, 64, 1})  // gRPC's own defaults
-    ->Args({64, 1024, 4096, 1024, 1})
-    ->Args({65536, 1024, 4096, 1024, 1})
+    ->ArgNames({"message_kib", "frame_kib", "window_kib", "buffer_kib", "probe", "chunk_kib"})
+    ->Args({1024, 1024, 4096, 1024, 0, 0})
+    ->Args({1024, 1024, 4096, 1024, 1, 0})
+    ->Args({1024, 16, 4096, 1024, 0, 0})
+    ->Args({1024, 256, 4096, 1024, 0, 0})
+    ->Args({1024, 4096, 4096, 1024, 0, 0})
+    ->Args({1024, 1024, 64, 1024, 0, 0})
+    ->Args({1024, 1024, 1024, 1024, 0, 0})
+    ->Args({1024, 1024, 16384, 1024, 0, 0})
+    ->Args({1024, 1024, 4096, 64, 0, 0})
+    ->Args({1024, 1024, 4096, 4096, 0, 0})
+    ->Args({1024, 1024, 4096, 1024, 0, 64})
+    ->Args({1024, 1024, 4096, 1024, 0, 256})
+    ->Args({1024, 1024, 4096, 1024, 0, 1024})
+    ->Args({1024, 16, 64, 64, 1, 0})  // gRPC's own defaults
+    ->Args({64, 1024, 4096, 1024, 0, 0})
+    ->Args({65536, 1024, 4096, 1024, 0, 0})
     ->UseRealTime()
     ->MeasureProcessCPUTime()
     ->Unit(benchmark::kMillisecond);

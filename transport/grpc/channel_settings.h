@@ -16,7 +16,7 @@ struct StreamSettings {
   int http2_frame_bytes = 1 << 20;
   int window_bytes = 4 << 20;
   int write_buffer_bytes = 1 << 20;
-  bool probe_bandwidth = true;
+  bool probe_bandwidth = false;
   int read_chunk_bytes = 0;  // 0: gRPC's own
 };
 
