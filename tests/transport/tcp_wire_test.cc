@@ -249,20 +249,20 @@ TEST(TcpWire, AbortEndsEverySendWithItsReason) {
 // While large bodies are on their way in both directions, the landings and bodies are freed the
 // moment Abort has returned and the sends have ended: the address sanitizer sees a late touch.
 TEST(TcpWire, AbortInMidTransferTouchesNothingAfterwards) {
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < 10; ++round) {
     std::deque<TcpNode> nodes;
     nodes.emplace_back(Worker(0));
     nodes.emplace_back(Worker(1));
     Connect(nodes);
-    auto body = std::make_unique<Storage>(8 << 20);
-    auto landing = std::make_unique<Storage>(8 << 20);
+    auto body = std::make_unique<Storage>(2 << 20);
+    auto landing = std::make_unique<Storage>(2 << 20);
     Ending send, recv, other_send, other_recv;
-    Storage other_body(8 << 20), other_landing(8 << 20);
+    Storage other_body(2 << 20), other_landing(2 << 20);
     nodes[1].Send(Worker(0), {.generation = 1}, PayloadOf(other_body), other_send);
     nodes[1].Recv(Worker(0), {.generation = 1}, LandingOf(other_landing), other_recv);
     nodes[0].Send(Worker(1), {.generation = 1}, PayloadOf(*body), send);
     nodes[0].Recv(Worker(1), {.generation = 1}, LandingOf(*landing), recv);
-    std::this_thread::sleep_for(std::chrono::microseconds(100 * round));  // another moment each
+    std::this_thread::sleep_for(std::chrono::microseconds(50 * round));  // another moment each
     nodes[0].loop().RunAndWait([&] {
       nodes[0].messenger().Abort(Aborted("now"));
       landing.reset();
