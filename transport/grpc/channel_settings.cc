@@ -69,7 +69,8 @@ void KeepCallbackThreads() {
     grpc::ByteBuffer request{&nothing, 1};
     grpc::ByteBuffer reply;
   };
-  auto* keeper = new Keeper;  // for good: also what still runs while the process ends may need it
+  static Keeper* const keeper =
+      new Keeper;  // for good: also what still runs while the process ends may need it
   keeper->stub.UnaryCall(&keeper->context, "/keep/threads", {}, &keeper->request, &keeper->reply,
                          [](const grpc::Status&) {});
 }
