@@ -187,4 +187,21 @@ class GrpcNode {
   std::unique_ptr<Wire> wire_;
 };
 
+// Opens `nodes` to each other in one generation.
+inline void Connect(std::vector<GrpcNode*> nodes, std::uint32_t generation = 1) {
+  Outcomes ready;
+  for (GrpcNode* node : nodes) {
+    std::vector<WirePeer> peers;
+    for (const GrpcNode* other : nodes) {
+      if (other != node) {
+        peers.push_back(other->AsPeer());
+      }
+    }
+    node->Open(generation, peers, ready.Done());
+  }
+  for (const absl::Status& status : ready.WaitFor(nodes.size())) {
+    ASSERT_TRUE(status.ok()) << status;
+  }
+}
+
 }  // namespace ranklab::transport

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <list>
+#include <optional>
 #include <utility>
 
 #include <grpcpp/impl/service_type.h>
@@ -64,8 +65,7 @@ class GrpcPort::Core : public std::enable_shared_from_this<Core> {
   const std::shared_ptr<LoopGate> gate_;
   std::unique_ptr<grpc::Service> service_;
   std::list<std::unique_ptr<Visitor>> visitors_;
-  std::uint32_t opened_ = 0;  // the last generation that was opened; 0: none yet
-  bool any_opened_ = false;
+  std::optional<std::uint32_t> opened_;   // the last generation that was
   std::weak_ptr<Rendezvous> rendezvous_;  // of that generation; gone with its wire
   std::atomic<std::int64_t> refused_ = 0;
 };
@@ -124,7 +124,6 @@ std::unique_ptr<Wire> GrpcPort::Core::Open(const WireOptions& options, DoneFn re
       [this](const std::string& address) { return DialStream(gate_, address, settings_); },
       std::move(ready));
   opened_ = options.generation;
-  any_opened_ = true;
   rendezvous_ = wire->rendezvous();
   for (auto next = visitors_.begin(); next != visitors_.end();) {
     Visitor& visitor = **next++;  // Welcome may take it from the list
@@ -150,11 +149,11 @@ void GrpcPort::Core::Welcome(Visitor& visitor) {
     Refuse(visitor, absl::PermissionDeniedError("not a ranklab tensor stream (wrong magic)"));
     return;
   }
-  if (!any_opened_ || hello.generation > opened_) {
+  if (!opened_.has_value() || hello.generation > *opened_) {
     return;  // its Open is on the way here, or the timer ends it
   }
   const std::shared_ptr<Rendezvous> rendezvous = rendezvous_.lock();
-  if (hello.generation < opened_ || rendezvous == nullptr) {
+  if (hello.generation < *opened_ || rendezvous == nullptr) {
     Refuse(visitor, FailedPrecondition("generation %d is over here", hello.generation));
     return;
   }
