@@ -173,7 +173,8 @@ TEST_F(CoordinatorClusterTest, AKilledWorkerIsNamedAndEverybodyElseDismissed) {
   victim.Kill();
   AwaitLab();
   EXPECT_EQ(VerdictOf().exit_code(), 3);
-  EXPECT_THAT(VerdictOf().text(), HasSubstr("worker 1 was lost in step"));
+  // Which step it was depends on whether its first word came before its end: conductor_test knows.
+  EXPECT_THAT(VerdictOf().text(), HasSubstr("worker 1 was lost"));
   EXPECT_THAT(VerdictOf().text(), HasSubstr("the session's connection closed"));
   for (FakeMember* member : {&other, &server}) {
     const auto end = member->AwaitEnd();
