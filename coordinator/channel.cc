@@ -1,5 +1,6 @@
 #include "coordinator/channel.h"
 
+#include <absl/base/call_once.h>
 #include <grpcpp/grpcpp.h>
 
 #include "protos/coordinator.grpc.pb.h"
@@ -19,13 +20,12 @@ void KeepCallbackThreads() {
     v1::ReadClockRequest request;
     v1::ReadClockReply reply;
   };
-  static Keeper* const keeper = [] {
-    auto* made = new Keeper;
-    made->stub->async()->ReadClock(&made->context, &made->request, &made->reply,
-                                   [](const grpc::Status&) {});
-    return made;
-  }();
-  static_cast<void>(keeper);
+  static Keeper* const keeper = new Keeper;  // for good, and reachable
+  static absl::once_flag once;
+  absl::call_once(once, [] {
+    keeper->stub->async()->ReadClock(&keeper->context, &keeper->request, &keeper->reply,
+                                     [](const grpc::Status&) {});
+  });
 }
 
 }  // namespace
