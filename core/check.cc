@@ -5,10 +5,10 @@
 
 namespace ranklab {
 
-void FailCheck(const char* condition, const std::string& message, std::source_location where) {
-  std::fprintf(stderr, "ranklab: check failed at %s:%u in %s: %s%s%s\n", where.file_name(),
-               where.line(), where.function_name(), condition, message.empty() ? "" : ": ",
-               message.c_str());
+void FailCheck(const char* condition, const std::string& message, const char* file, int line,
+               const char* function) {
+  std::fprintf(stderr, "ranklab: check failed at %s:%d in %s: %s%s%s\n", file, line, function,
+               condition, message.empty() ? "" : ": ", message.c_str());
   std::fflush(stderr);
   std::abort();
 }

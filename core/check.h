@@ -2,23 +2,23 @@
 // network: those are absl::Status.
 #pragma once
 
-#include <source_location>
 #include <string>
 
 #include <absl/strings/str_format.h>
 
 namespace ranklab {
 
+// The defaults are the caller's place. Not std::source_location, which clang 14 does not have.
 [[noreturn]] void FailCheck(const char* condition, const std::string& message,
-                            std::source_location where);
+                            const char* file = __builtin_FILE(), int line = __builtin_LINE(),
+                            const char* function = __builtin_FUNCTION());
 
 }  // namespace ranklab
 
 // RANKLAB_CHECK(rank >= 0) or RANKLAB_CHECK(rank >= 0, "rank %d", rank).
-#define RANKLAB_CHECK(condition, ...)                                   \
-  do {                                                                  \
-    if (!(condition)) [[unlikely]] {                                    \
-      ::ranklab::FailCheck(#condition, absl::StrFormat("" __VA_ARGS__), \
-                           std::source_location::current());            \
-    }                                                                   \
+#define RANKLAB_CHECK(condition, ...)                                    \
+  do {                                                                   \
+    if (!(condition)) [[unlikely]] {                                     \
+      ::ranklab::FailCheck(#condition, absl::StrFormat("" __VA_ARGS__)); \
+    }                                                                    \
   } while (false)
