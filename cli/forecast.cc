@@ -19,8 +19,15 @@ absl::StatusOr<coordinator::CellForecast> ForecastCell(const experiment::Cell& c
     spec.exchange.kind = experiment::NoExchange{};  // only the compute is modelled
   } else {
     ASSIGN_OR_RETURN(const fabric::Preset preset, fabric::FindPreset(spec.fabric.preset));
-    forecast.port_bytes_per_second = preset.port.bandwidth.bytes_per_second;
     forecast.modelled_alpha = preset.port.alpha;
+    experiment::LabSpec apart = spec;
+    apart.exchange.overlap = false;
+    const absl::StatusOr<double> exchange = worker::PredictExposed(apart);
+    if (exchange.ok()) {
+      forecast.modelled_exchange_seconds = *exchange;
+    } else if (!absl::IsUnimplemented(exchange.status())) {
+      return exchange.status();
+    }
   }
   const absl::StatusOr<worker::StepPrediction> predicted = worker::PredictStep(spec);
   if (predicted.ok()) {

@@ -133,10 +133,12 @@ GenerationTask Conductor::TaskOf(const PlannedRun& run) {
 void Conductor::BeginCalibration(int cell, Nanos now, Actions& actions) {
   GenerationTask task = TaskOf({.cell = cell, .repeat = 1});
   task.cell_name = "the calibration of " + task.cell_name;
+  task.asynchronous = false;
   task.assignment.set_calibrate(true);
   task.assignment.set_time_scale(1);
   task.assignment.set_timeout_ns(Nanos(std::chrono::minutes(1)).count());
-  Form(std::move(task), 0, now, actions);
+  const int servers = plan_.cells()[static_cast<std::size_t>(cell)].servers;
+  Form(std::move(task), servers, now, actions);
 }
 
 void Conductor::BeginRun(const PlannedRun& run, Nanos now, Actions& actions) {
@@ -238,11 +240,10 @@ absl::Status Conductor::KeepCalibration() {
   Calibration calibration;
   const v1::CellEnded report = generation_->Report({});
   for (const v1::CellResult& worker : report.workers()) {
-    calibration.step = std::max(calibration.step, Nanos(worker.calibrated_step_ns()));
-    // Each found what it can have beside the others.
-    calibration.loopback_bytes_per_second += worker.loopback_bytes_per_s();
-    calibration.loopback_latency =
-        std::max(calibration.loopback_latency, Nanos(worker.loopback_latency_ns()));
+    // The slowest decides: everybody waits for it.
+    calibration.compute = std::max(calibration.compute, Nanos(worker.native_compute_ns()));
+    calibration.exchange = std::max(calibration.exchange, Nanos(worker.native_exchange_ns()));
+    calibration.latency = std::max(calibration.latency, Nanos(worker.native_latency_ns()));
   }
   const int cell = to_calibrate_.back();
   to_calibrate_.pop_back();

@@ -9,13 +9,13 @@
 
 namespace ranklab::coordinator {
 
-// How long a step takes on the modelled cluster, and the bytes a second of its network. Given by
-// the program, because the model's costs live above this folder (worker/predict.h).
+// How long a step takes on the modelled cluster, undilated. Given by the program, because the
+// model's costs live above this folder (worker/predict.h).
 struct CellForecast {
-  double modelled_step_seconds = 0;     // 0: native
-  double modelled_compute_seconds = 0;  // of one worker's step
-  double port_bytes_per_second = 0;     // of the modelled network, undilated; 0: native
-  Nanos modelled_alpha{};               // of a message, undilated; 0: not known
+  double modelled_step_seconds = 0;      // 0: native
+  double modelled_compute_seconds = 0;   // of one worker's step; 0: native
+  double modelled_exchange_seconds = 0;  // of one step, nothing overlapped; 0: native, or none
+  Nanos modelled_alpha{};                // of a message; 0: native
 };
 using ForecastFn = absl::AnyInvocable<absl::StatusOr<CellForecast>(const experiment::Cell&)>;
 

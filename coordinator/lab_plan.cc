@@ -44,27 +44,20 @@ PlannedCell Describe(const experiment::Part& part, const experiment::Cell& cell)
           .time_scale = Native(spec) ? 1.0 : spec.fabric.time_scale};
 }
 
+double Seconds(Nanos nanos) { return std::chrono::duration<double>(nanos).count(); }
+
 absl::StatusOr<double> ChooseScale(const PlannedCell& planned, const Calibration& calibration) {
-  const bool native_compute = planned.cell->spec.compute.native();
-  const bool native_network = planned.cell->spec.fabric.native();
+  const CellForecast& forecast = planned.forecast;
   const fabric::TimeScaleInputs inputs{
-      .real_step_seconds = std::chrono::duration<double>(calibration.step).count(),
-      .modelled_compute_seconds = planned.forecast.modelled_compute_seconds,
-      .native_compute = native_compute,
-      // A native network is not dilated, so it must not ask for a scale: a byte a second never
-      // does.
-      .modelled_port = {native_network ? 1.0 : planned.forecast.port_bytes_per_second},
-      .loopback = {calibration.loopback_bytes_per_second},
-      .senders = planned.workers + planned.servers,
-      .modelled_alpha = planned.forecast.modelled_alpha,
-      .real_latency = calibration.loopback_latency};
-  if (inputs.loopback.bytes_per_second <= 0 || inputs.modelled_port.bytes_per_second <= 0 ||
-      (!native_compute && inputs.modelled_compute_seconds <= 0)) {
-    return Internal(
-        "%s: no time scale follows from %g s of real and %g s of modelled compute, %g B/s of "
-        "loopback and %g B/s of the modelled port",
-        planned.name, inputs.real_step_seconds, inputs.modelled_compute_seconds,
-        inputs.loopback.bytes_per_second, inputs.modelled_port.bytes_per_second);
+      .compute = {.real_seconds = Seconds(calibration.compute),
+                  .modelled_seconds = forecast.modelled_compute_seconds},
+      .exchange = {.real_seconds = Seconds(calibration.exchange),
+                   .modelled_seconds = forecast.modelled_exchange_seconds},
+      .latency = {.real_seconds = Seconds(calibration.latency),
+                  .modelled_seconds = Seconds(forecast.modelled_alpha)}};
+  if (!planned.cell->spec.compute.native() && forecast.modelled_compute_seconds <= 0) {
+    return Internal("%s: no time scale follows from a modelled compute of %g s", planned.name,
+                    forecast.modelled_compute_seconds);
   }
   return fabric::RoundUpToNiceScale(planned.cell->spec.fabric.headroom *
                                     fabric::ChooseTimeScale(inputs));
@@ -142,10 +135,21 @@ std::string LabPlan::CalibrationKey(int cell) const {
                                                      gpt.heads, gpt.context);
                             }},
                  spec.model);
-  return absl::StrFormat("%s, %s %s %d %d, batch %d in %d, %d workers of %d threads on %s", model,
-                         spec.data.kind, spec.data.images, spec.data.samples, spec.data.inputs,
-                         spec.BatchOf(0), spec.train.accumulate, planned.workers,
-                         spec.compute.threads, spec.cluster.device);
+  const std::string exchange = std::visit(
+      Overloaded{[](const experiment::NoExchange&) -> std::string { return "none"; },
+                 [](const experiment::NcclSpec&) -> std::string { return "nccl"; },
+                 [](const experiment::CollectiveSpec& collective) { return collective.algorithm; },
+                 [](const experiment::ParameterServerSpec& ps) -> std::string {
+                   return ps.order == experiment::ReductionOrder::kRank ? "ps rank" : "ps arrival";
+                 }},
+      spec.exchange.kind);
+  return absl::StrFormat(
+      "%s, %s %s %d %d, batch %d in %d, %d workers of %d threads on %s, %s over %s with %d "
+      "servers, "
+      "buckets %d %d",
+      model, spec.data.kind, spec.data.images, spec.data.samples, spec.data.inputs, spec.BatchOf(0),
+      spec.train.accumulate, planned.workers, spec.compute.threads, spec.cluster.device, exchange,
+      spec.exchange.transport, planned.servers, spec.exchange.first_bucket, spec.exchange.bucket);
 }
 
 std::vector<int> LabPlan::CellsToCalibrate() const {
@@ -180,7 +184,7 @@ double LabPlan::ExpectedSeconds(int cell) const {
     const auto measured = calibrations_.find(CalibrationKey(cell));
     step = measured == calibrations_.end()
                ? kNativeStepSeconds
-               : std::chrono::duration<double>(measured->second.step).count();
+               : Seconds(measured->second.compute + measured->second.exchange);
   }
   return kRunSeconds + static_cast<double>(planned.cell->spec.train.steps) * step;
 }

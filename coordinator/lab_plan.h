@@ -31,11 +31,11 @@ struct PlannedCell {
   double time_scale = 0;  // 0: to be chosen, after its calibration
 };
 
-// Measured by all the workers of a cell together, natively.
+// Measured by all the workers of a cell together, natively; of the slowest of them.
 struct Calibration {
-  Nanos step{};                          // of the slowest rank
-  double loopback_bytes_per_second = 0;  // of all ranks together
-  Nanos loopback_latency{};              // the most that a rank found; 0: not measured
+  Nanos compute{};   // of a step
+  Nanos exchange{};  // of a step, all entering together, not overlapped with anything
+  Nanos latency{};   // of a smallest message; 0: nobody to exchange with
 };
 
 class LabPlan {
@@ -61,7 +61,7 @@ class LabPlan {
   absl::Status Resolve(int workers_in_pool, ForecastFn& forecast);
 
   // One cell for each distinct calibration that is still missing, none when all are there. Cells of
-  // equal model, data, batch a worker, number of workers and threads share one.
+  // equal model, data, batch a worker, exchange, number of workers and threads share one.
   std::vector<int> CellsToCalibrate() const;
 
   // Errors: those of the choice, with the cell's name.

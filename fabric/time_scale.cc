@@ -8,13 +8,17 @@
 namespace ranklab::fabric {
 namespace {
 
-// The rest of a step (loss, input, timers) and the exchange that overlaps with the backward pass
-// need room beside the held layers; without it compute is late.
-constexpr double kComputeHeadroom = 2.0;
-// A median latency is kept only if most messages are quicker than it.
-constexpr double kLatencyHeadroom = 1.5;
-// Loopback bandwidth is measured with idle cores; in a step the cores also compute.
-constexpr double kLoopbackHeadroom = 2.0;
+// Each was measured by itself; in a step they meet on the same cores, and a median is kept only if
+// most of what it is the median of is quicker.
+constexpr double kHeadroom = 2.0;
+// A message alone takes what the probe took; in a step it waits behind bodies that the same threads
+// are copying.
+constexpr double kLatencyHeadroom = 5.0;
+
+double Least(const RealAndModelled& part, double headroom) {
+  RANKLAB_CHECK(part.real_seconds >= 0 && part.modelled_seconds >= 0);
+  return part.modelled_seconds > 0 ? headroom * part.real_seconds / part.modelled_seconds : 0;
+}
 // A scale that is a nice number but for rounding is that number.
 constexpr double kRounding = 1e-9;
 
@@ -32,20 +36,9 @@ double RoundUpToNiceScale(double scale) {
 }
 
 double ChooseTimeScale(const TimeScaleInputs& inputs) {
-  RANKLAB_CHECK(inputs.senders >= 1, "%d senders", inputs.senders);
-  RANKLAB_CHECK(inputs.modelled_port.bytes_per_second > 0);
-  RANKLAB_CHECK(inputs.loopback.bytes_per_second > 0);
-  double scale = kLoopbackHeadroom * inputs.senders * inputs.modelled_port.bytes_per_second /
-                 inputs.loopback.bytes_per_second;
-  if (!inputs.native_compute) {
-    RANKLAB_CHECK(inputs.modelled_compute_seconds > 0 && inputs.real_step_seconds >= 0);
-    scale = std::max(scale,
-                     kComputeHeadroom * inputs.real_step_seconds / inputs.modelled_compute_seconds);
-  }
-  if (inputs.modelled_alpha > Nanos(0)) {
-    scale = std::max(scale, kLatencyHeadroom * static_cast<double>(inputs.real_latency.count()) /
-                                static_cast<double>(inputs.modelled_alpha.count()));
-  }
+  const double scale =
+      std::max({1.0, Least(inputs.compute, kHeadroom), Least(inputs.exchange, kHeadroom),
+                Least(inputs.latency, kLatencyHeadroom)});
   return RoundUpToNiceScale(scale);
 }
 

@@ -15,6 +15,7 @@ namespace ranklab::ps {
 namespace {
 
 using transport::AnswerFn;
+using transport::Landing;
 using transport::Payload;
 using transport::ReplyHeader;
 using transport::RequestHeader;
@@ -29,11 +30,12 @@ void IgnoreSent(const absl::Status&) {}
 class Server::Core : public std::enable_shared_from_this<Server::Core> {
  public:
   Core(EventLoop& loop, Shard& shard, int worker_count)
-      : loop_(loop), shard_(shard), worker_count_(worker_count), replies_(kIdleReplyBytes) {
+      : loop_(loop), shard_(shard), worker_count_(worker_count), pool_(kIdleReplyBytes) {
     report_.staleness.resize(static_cast<std::size_t>(worker_count));
   }
 
   void Handle(Endpoint from, const RequestHeader& request, Payload body, AnswerFn answer);
+  Landing LandingFor(Endpoint from, const RequestHeader& request, Bytes size);
   ServerReport Report() const;
 
  private:
@@ -42,12 +44,16 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   absl::Status Push(Rank worker, const RequestHeader& request, Payload body);
   void Pull(Rank worker, const RequestHeader& request, AnswerFn answer);
   void Pulled(Rank worker, Step step, const PullReply& reply, AnswerFn answer);
+  std::shared_ptr<transport::Buffer> CopyOf(const PullReply& reply);
   void Refuse(const absl::Status& why, AnswerFn answer);
 
   EventLoop& loop_;
   Shard& shard_;
   const int worker_count_;
-  transport::BufferPool replies_;
+  transport::BufferPool pool_;
+  // Of the parameters as of `copied_version_`, by part: shared by those who read the same.
+  std::map<std::pair<const std::byte*, Bytes>, std::shared_ptr<transport::Buffer>> copies_;
+  std::int64_t copied_version_ = 0;
   ServerReport report_;
   bool handling_ = false;  // a request: its time is taken there, not again in what it calls
 };
@@ -68,6 +74,16 @@ void Server::Core::Handle(Endpoint from, const RequestHeader& request, Payload b
   }
   handling_ = false;
   report_.busy += loop_.Now() - begins;
+}
+
+// A push lands among the worker's gradients at once; everything else in the transport's buffers.
+Landing Server::Core::LandingFor(Endpoint from, const RequestHeader& request, Bytes size) {
+  const KeyRange part{request.begin, request.end};
+  if (size == 0 || static_cast<Method>(request.method) != Method::kPush ||
+      !Check(from, request, Payload{nullptr, size}).ok()) {
+    return {nullptr, size};
+  }
+  return {shard_.LandingFor(from.rank, request.step, part), size};
 }
 
 absl::Status Server::Core::Check(Endpoint from, const RequestHeader& request, Payload body) const {
@@ -149,18 +165,34 @@ void Server::Core::Pulled(Rank worker, Step step, const PullReply& reply, Answer
   ++report_.pulls;
   const Bytes size = reply.parameters.byte_count();
   report_.bytes_pulled += size;
-  // Copied, because the next update may begin before the last byte is sent.
-  transport::Buffer copy = replies_.Take(size);
-  if (size > 0) {
-    std::memcpy(copy.data(), reply.parameters.data, static_cast<std::size_t>(size));
-  }
-  const Payload body{copy.data(), size};
+  std::shared_ptr<transport::Buffer> copy = CopyOf(reply);
+  const Payload body{copy->data(), size};
   answer(ReplyHeader{.clock = reply.clock, .version = reply.version, .skipped = reply.skipped},
-         body, [weak = weak_from_this(), copy = std::move(copy)](const absl::Status&) mutable {
-           if (const std::shared_ptr<Core> self = weak.lock()) {
-             self->replies_.Give(std::move(copy));
-           }
-         });
+         body, [copy = std::move(copy)](const absl::Status&) {});
+}
+
+// The next update may begin before the last byte is sent, so what is sent is a copy; but all who
+// read the same version share one.
+std::shared_ptr<transport::Buffer> Server::Core::CopyOf(const PullReply& reply) {
+  if (copied_version_ != reply.version) {
+    copies_.clear();
+    copied_version_ = reply.version;
+  }
+  const Bytes size = reply.parameters.byte_count();
+  std::shared_ptr<transport::Buffer>& copy = copies_[{reply.parameters.data, size}];
+  if (copy == nullptr) {
+    const auto give_back = [weak = weak_from_this()](transport::Buffer* buffer) {
+      const std::unique_ptr<transport::Buffer> owned(buffer);
+      if (const std::shared_ptr<Core> self = weak.lock()) {
+        self->pool_.Give(std::move(*owned));
+      }
+    };
+    copy.reset(new transport::Buffer(pool_.Take(size)), give_back);
+    if (size > 0) {
+      std::memcpy(copy->data(), reply.parameters.data, static_cast<std::size_t>(size));
+    }
+  }
+  return copy;
 }
 
 void Server::Core::Refuse(const absl::Status& why, AnswerFn answer) {
@@ -181,14 +213,19 @@ ServerReport Server::Core::Report() const {
 Server::Server(EventLoop& loop, transport::Responder& responder, Shard& shard, int worker_count)
     : core_(std::make_shared<Core>(loop, shard, worker_count)) {
   RANKLAB_CHECK(worker_count == shard.options().worker_count);
-  responder.Serve([weak = std::weak_ptr<Core>(core_)](Endpoint from, const RequestHeader& request,
-                                                      Payload body, AnswerFn answer) {
-    if (const std::shared_ptr<Core> core = weak.lock()) {
-      core->Handle(from, request, body, std::move(answer));
-    } else {
-      answer(Unavailable("the parameter server has stopped"), {}, IgnoreSent);
-    }
-  });
+  const std::weak_ptr<Core> weak = core_;
+  responder.Serve(
+      [weak](Endpoint from, const RequestHeader& request, Payload body, AnswerFn answer) {
+        if (const std::shared_ptr<Core> core = weak.lock()) {
+          core->Handle(from, request, body, std::move(answer));
+        } else {
+          answer(Unavailable("the parameter server has stopped"), {}, IgnoreSent);
+        }
+      },
+      [weak](Endpoint from, const RequestHeader& request, Bytes size) {
+        const std::shared_ptr<Core> core = weak.lock();
+        return core == nullptr ? Landing{nullptr, size} : core->LandingFor(from, request, size);
+      });
 }
 
 Server::~Server() = default;

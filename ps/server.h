@@ -34,7 +34,7 @@ class Server {
   // Serves `shard` until destroyed. All three must outlive it. A push is answered once it is
   // counted, a pull once the gate lets it. Requests that make no sense, whatever they hold, are
   // answered with InvalidArgument and change nothing.
-  // Memory: a copy of what each pull read, until it is sent.
+  // Memory: a copy of what was read of the newest version, and of older ones until it is sent.
   Server(EventLoop& loop, transport::Responder& responder, Shard& shard, int worker_count);
   ~Server();
 

@@ -134,9 +134,19 @@ absl::Status Shard::Push(Rank worker, Step step, KeyRange part,
       break;
   }
   turn.parts.Add(part);
-  std::memcpy(GradientsOf(worker, PlaceOf(part)).data, gradients.data,
-              static_cast<std::size_t>(gradients.byte_count()));
+  std::byte* const place = GradientsOf(worker, PlaceOf(part)).data;
+  if (place != gradients.data) {  // else they have landed there
+    std::memcpy(place, gradients.data, static_cast<std::size_t>(gradients.byte_count()));
+  }
   return absl::OkStatus();
+}
+
+std::byte* Shard::LandingFor(Rank worker, Step step, KeyRange part) {
+  if (!options_.range.Contains(part) || !CheckTurn(worker, step).ok() ||
+      TurnOf(worker).parts.Find(part) != Coverage::Found::kNone) {
+    return nullptr;
+  }
+  return GradientsOf(worker, PlaceOf(part)).data;
 }
 
 absl::Status Shard::FinishStep(Rank worker, Step step, const StepEnd& end) {

@@ -178,23 +178,30 @@ absl::StatusOr<WireSink::Acceptance> Messenger::Core::Accept(Endpoint from,
     case MessageKind::kCredit:
       return Acceptance{{nullptr, header.size}, 0};
     case MessageKind::kRequest:
-      return AcceptRequest(peer, header);
+      return AcceptRequest(from, header);
     case MessageKind::kReply:
       return Acceptance{peer.calls.LandingFor(header), 0};
   }
   return InvalidArgument("message of unknown kind %d", static_cast<int>(header.kind));
 }
 
-absl::StatusOr<WireSink::Acceptance> Messenger::Core::AcceptRequest(Peer& peer,
+absl::StatusOr<WireSink::Acceptance> Messenger::Core::AcceptRequest(Endpoint from,
                                                                     const MessageHeader& header) {
   if (header.size > options_.request_limit) {
     return InvalidArgument("a request of %d bytes; at most %d are allowed", header.size,
                            options_.request_limit);
   }
   const std::uint64_t token = next_token_++;
-  Buffer& buffer = peer.requests[token];
-  buffer = pool_.Take(header.size);
-  return Acceptance{{buffer.data(), header.size}, token};
+  ArrivingRequest& request = PeerAt(from).requests[token];
+  if (body_landing) {
+    request.landing = body_landing(from, header.request, header.size);
+  }
+  if (request.landing.data == nullptr) {
+    request.buffer = pool_.Take(header.size);
+    request.landing = {request.buffer.data(), header.size};
+  }
+  RANKLAB_CHECK(request.landing.size == header.size);
+  return Acceptance{request.landing, token};
 }
 
 void Messenger::Core::Arrived(Endpoint from, const MessageHeader& header, std::uint64_t token) {
@@ -228,16 +235,16 @@ void Messenger::Core::ArrivedRequest(Endpoint from, const MessageHeader& header,
   Peer& peer = PeerAt(from);
   const auto found = peer.requests.find(token);
   RANKLAB_CHECK(found != peer.requests.end(), "token %d", token);
-  Buffer body = std::move(found->second);
+  ArrivingRequest request = std::move(found->second);
   peer.requests.erase(found);
   if (serve) {
-    serve(from, header.request, {body.data(), header.size},
+    serve(from, header.request, {request.landing.data, header.size},
           AnswerSlot(self, from, header.request.id));
   } else {
     Answer(from, header.request.id, Unimplemented("%s serves no requests", NameOf(self_)), {},
            IgnoreSent);
   }
-  pool_.Give(std::move(body));
+  pool_.Give(std::move(request.buffer));
 }
 
 void Messenger::Core::ArrivedReply(Endpoint from, const MessageHeader& header) {
@@ -253,8 +260,8 @@ void Messenger::Core::End(Peer& peer, const absl::Status& why) {
   for (Completion& ended : peer.mail.End(why)) {
     PostDone(std::move(ended.done), std::move(ended.status));
   }
-  for (auto& [token, buffer] : peer.requests) {
-    pool_.Give(std::move(buffer));
+  for (auto& [token, request] : peer.requests) {
+    pool_.Give(std::move(request.buffer));
   }
   peer.requests.clear();
   for (AnsweredCall& ended : peer.calls.End(why)) {
@@ -310,7 +317,10 @@ void Messenger::Call(Endpoint to, const RequestHeader& header, Payload body, Lan
   core_->Call(to, header, body, reply, std::move(done));
 }
 
-void Messenger::Serve(RequestFn handler) { core_->serve = std::move(handler); }
+void Messenger::Serve(RequestFn handler, BodyLandingFn landing) {
+  core_->serve = std::move(handler);
+  core_->body_landing = std::move(landing);
+}
 
 void Messenger::OnLost(absl::AnyInvocable<void(Endpoint, const absl::Status&)> lost) {
   core_->on_lost = std::move(lost);

@@ -49,7 +49,8 @@ class Messenger final : public Transport, public Requester, public Responder {
 
   void Call(Endpoint to, const RequestHeader& header, Payload body, Landing reply,
             AnsweredFn done) override;
-  void Serve(RequestFn handler) override;
+  using Responder::Serve;
+  void Serve(RequestFn handler, BodyLandingFn landing) override;
 
   // Runs once for each peer that is lost, before its operations end with Unavailable.
   void OnLost(absl::AnyInvocable<void(Endpoint, const absl::Status&)> lost);

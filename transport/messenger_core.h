@@ -41,17 +41,22 @@ class Messenger::Core final : public WireSink, public std::enable_shared_from_th
   Endpoint self() const { return self_; }
   std::int64_t dropped_messages() const { return dropped_messages_; }
   RequestFn serve;
+  BodyLandingFn body_landing;
   absl::AnyInvocable<void(Endpoint, const absl::Status&)> on_lost;
 
  private:
   static constexpr Bytes kIdleBufferBytes = 32 << 20;
 
+  struct ArrivingRequest {
+    Buffer buffer;  // empty where the service gave the landing
+    Landing landing;
+  };
   struct Peer {
     explicit Peer(Mailbox posted) : mail(std::move(posted)) {}
     Mailbox mail;
     absl::Status lost;
     Calls calls;
-    std::map<std::uint64_t, Buffer> requests;  // arriving, by token
+    std::map<std::uint64_t, ArrivingRequest> requests;  // by token
   };
 
   Peer& PeerAt(Endpoint endpoint);
@@ -62,7 +67,7 @@ class Messenger::Core final : public WireSink, public std::enable_shared_from_th
   void PostDone(DoneFn done, absl::Status status);
   void Transmit(Endpoint to, Mailbox::Outgoing message);
   void End(Peer& peer, const absl::Status& why);
-  absl::StatusOr<Acceptance> AcceptRequest(Peer& peer, const MessageHeader& header);
+  absl::StatusOr<Acceptance> AcceptRequest(Endpoint from, const MessageHeader& header);
   void ArrivedRequest(Endpoint from, const MessageHeader& header, std::uint64_t token);
   void ArrivedReply(Endpoint from, const MessageHeader& header);
   void PostAnswered(AnsweredCall call);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include <absl/functional/any_invocable.h>
 #include <absl/status/statusor.h>
@@ -51,10 +52,17 @@ using AnswerFn = absl::AnyInvocable<void(absl::StatusOr<ReplyHeader>, Payload, D
 using RequestFn = absl::AnyInvocable<void(Endpoint from, const RequestHeader& header, Payload body,
                                           AnswerFn answer)>;
 
+// Asked on the loop when a request's header is here: where its body goes, `size` bytes of the
+// service's own that stay valid until the handler has seen the request or the peer is lost. Null
+// data: the transport's own buffer. Bodies of one peer land, and are handled, in order.
+using BodyLandingFn =
+    absl::AnyInvocable<Landing(Endpoint from, const RequestHeader& header, Bytes size)>;
+
 class Responder {
  public:
   virtual ~Responder() = default;
-  virtual void Serve(RequestFn handler) = 0;
+  virtual void Serve(RequestFn handler, BodyLandingFn landing) = 0;
+  void Serve(RequestFn handler) { Serve(std::move(handler), nullptr); }
 };
 
 }  // namespace ranklab::transport

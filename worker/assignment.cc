@@ -22,18 +22,16 @@ std::vector<MemberAddress> Addresses(
   return addresses;
 }
 
-// Natively, without overlap (so that the exchange's own rate shows), undisturbed, without servers:
-// a ring over the slower of the two wires finds the least that this machine's loopback carries.
+// Natively and undisturbed, in step with one another and without overlap, so that what the compute
+// and the exchange take on this machine show each by itself.
 void MakeCalibration(experiment::LabSpec& spec) {
   spec.fabric.preset = "native";
   spec.compute.model = "native";
-  if (spec.cluster.workers > 1) {
-    spec.exchange.kind = experiment::CollectiveSpec{};
-  } else {
-    spec.exchange.kind = experiment::NoExchange{};
+  if (auto* ps = std::get_if<experiment::ParameterServerSpec>(&spec.exchange.kind)) {
+    ps->staleness_bound = 0;
   }
-  spec.exchange.transport = "grpc";
   spec.exchange.overlap = false;
+  spec.exchange.barrier = true;
   spec.train.steps = kCalibrationSteps;
   spec.scenario = {};
 }

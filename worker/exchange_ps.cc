@@ -1,6 +1,7 @@
 // Push gradients, pull parameters: each bucket is pushed when its last gradient is ready; after the
 // last one the worker's clock moves and it pulls what the staleness bound lets it read.
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,7 +66,7 @@ class ParameterServerExchange final : public GradientExchange {
     });
     // Requests on one connection are served in order, so the pull may follow at once: it reads what
     // was pushed before it.
-    Pull(step + 1);
+    Pull(step + 1, Everything());
     RETURN_IF_ERROR(Wait());
     const std::int64_t bound = spec_.staleness_bound;
     const std::int64_t staleness = std::max<std::int64_t>(0, step - pulled_.clock);
@@ -95,8 +96,22 @@ class ParameterServerExchange final : public GradientExchange {
 
   // Reading for step 1 is always allowed: nobody can be behind it.
   absl::Status FetchFinal() override {
-    Pull(1);
+    Pull(1, Everything());
     return Wait();
+  }
+
+  // Half of the median time to pull the first element: it goes there and back.
+  absl::StatusOr<Nanos> ProbeLatency() override {
+    constexpr int kPulls = 32;
+    std::array<Nanos, kPulls> round_trips{};
+    for (Nanos& round_trip : round_trips) {
+      const Nanos begins = deps_.loop.Now();
+      Pull(1, {0, 1});
+      RETURN_IF_ERROR(Wait());
+      round_trip = deps_.loop.Now() - begins;
+    }
+    std::nth_element(round_trips.begin(), round_trips.begin() + kPulls / 2, round_trips.end());
+    return round_trips[kPulls / 2] / 2;
   }
 
  private:
@@ -120,17 +135,18 @@ class ParameterServerExchange final : public GradientExchange {
     });
   }
 
-  void Pull(Step step) {
+  ps::KeyRange Everything() const { return {0, deps_.model.parameter_count()}; }
+
+  void Pull(Step step, ps::KeyRange part) {
     work_.Begin();
-    deps_.loop.Post([this, step] {
+    deps_.loop.Post([this, step, part] {
       auto* parameters = reinterpret_cast<float*>(deps_.model.parameters().data);
-      client_.Pull(step, {0, deps_.model.parameter_count()}, parameters,
-                   [this](absl::StatusOr<ps::Pulled> pulled) {
-                     if (pulled.ok()) {
-                       pulled_ = *pulled;
-                     }
-                     work_.End(pulled.status());
-                   });
+      client_.Pull(step, part, parameters + part.begin, [this](absl::StatusOr<ps::Pulled> pulled) {
+        if (pulled.ok()) {
+          pulled_ = *pulled;
+        }
+        work_.End(pulled.status());
+      });
     });
   }
 

@@ -45,8 +45,7 @@ std::vector<Nanos> ReadyTimes(const LayerTimes& times, std::span<const Bucket> b
 }
 
 // Shapes only: activations for one sample.
-absl::StatusOr<std::unique_ptr<Model>> MakeForShapes(const LabSpec& spec,
-                                                     compute::Device& device) {
+absl::StatusOr<std::unique_ptr<Model>> MakeForShapes(const LabSpec& spec, compute::Device& device) {
   const auto* mlp = std::get_if<experiment::MlpSpec>(&spec.model);
   const bool known = mlp != nullptr && !mlp->layers.empty();
   return MakeModel(spec, device, 1, known ? mlp->layers.front() : 0,

@@ -10,9 +10,7 @@
 #include "core/check.h"
 #include "core/overloaded.h"
 #include "core/status.h"
-#include "transport/tcp/loopback_probe.h"
 #include "worker/evaluate.h"
-#include "worker/wire_probe.h"
 
 namespace ranklab::worker {
 namespace {
@@ -40,10 +38,6 @@ Nanos PhaseOf(const StepRecord& record, Phase phase) {
 
 // What a worker that is to be killed leaves its log line to get away.
 constexpr Nanos kLogLeaves = std::chrono::milliseconds(200);
-
-// A message of ours passes two loops and gRPC's threads where a plain socket's byte passes none.
-// Assumed, for a worker without neighbours to measure it with.
-constexpr int kWireLatencyFactor = 8;
 
 template <typename T>
 T Median(std::vector<T> values) {
@@ -229,25 +223,20 @@ absl::StatusOr<TrainingResult> TrainingRun::Evaluate(TrainingResult result) {
   return result;
 }
 
-// All ranks compute, and then probe, at once: what each can have beside the others. The first step
-// pays for what is made on first use.
+// All ranks compute, exchange, and then probe, at once: what each can have beside the others. The
+// first step pays for what is made on first use.
 absl::Status TrainingRun::AddCalibration(TrainingResult& result) const {
-  std::vector<Nanos> steps;
+  std::vector<Nanos> computes;
+  std::vector<Nanos> exchanges;
   for (std::size_t i = records_.size() > 1 ? 1 : 0; i < records_.size(); ++i) {
     const StepRecord& record = records_[i];
-    steps.push_back(record.forward + record.backward + record.optimizer);
+    computes.push_back(record.forward + record.backward + record.optimizer);
+    exchanges.push_back(record.exposed);
   }
-  result.calibrated_step = Median(std::move(steps));
+  result.native.compute = Median(std::move(computes));
+  result.native.exchange = Median(std::move(exchanges));
   RETURN_IF_ERROR(observer_.Barrier("probing"));
-  ASSIGN_OR_RETURN(const transport::LoopbackFigures loopback, transport::ProbeLoopback());
-  result.loopback_bytes_per_second = loopback.bytes_per_second;
-  result.loopback_latency = loopback.latency * kWireLatencyFactor;
-  if (const int ranks = options_.spec.cluster.workers; ranks > 1) {
-    ASSIGN_OR_RETURN(result.loopback_latency, ProbeWireLatency(loop_, network_.messenger(),
-                                                               {.generation = options_.generation,
-                                                                .rank = options_.rank,
-                                                                .ranks = ranks}));
-  }
+  ASSIGN_OR_RETURN(result.native.latency, exchange_->ProbeLatency());
   return absl::OkStatus();
 }
 

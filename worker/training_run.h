@@ -57,9 +57,12 @@ struct TrainingResult {
   double passes = 0;  // over the training split, by this worker alone
   Step steps = 0;
   std::vector<compute::MemoryCount> memory;
-  Nanos calibrated_step{};               // median compute of a native step
-  double loopback_bytes_per_second = 0;  // that this worker can have while the others do the same
-  Nanos loopback_latency{};              // of a small message through our wires, estimated
+  // Of a calibration: medians of native steps, all workers at once, nothing overlapped.
+  struct Native {
+    Nanos compute{};   // forward, backward, optimizer
+    Nanos exchange{};  // from all workers' entry to this one's end
+    Nanos latency{};   // of a smallest message; 0: nobody to exchange with
+  } native;
 };
 
 class TrainingRun {

@@ -171,19 +171,22 @@ TEST_F(ConductorTest, CalibratesOncePerKindOfWorkAndKeepsTheScaleForAllRepeats) 
   EXPECT_THAT(Assigned(), ElementsAre(workers[0], workers[1])) << "no servers";
   AllReady();
   AllDone();
+  EXPECT_TRUE(assignments[servers[0]].calibrate()) << "another exchange: what it takes is its own";
+  EXPECT_THAT(Assigned(), SizeIs(4));
+  AllReady();
+  AllDone();
   EXPECT_TRUE(assignments[workers[0]].calibrate());
   EXPECT_THAT(Assigned(), ElementsAre(workers[0]));
   EXPECT_THAT(EventsOf(v1::RunEvent::kEnded), IsEmpty()) << "a calibration is no cell";
   AllReady();
   AllDone();
   ASSERT_THAT(EventsOf(v1::RunEvent::kPlanned), SizeIs(1));
-  // 1.3 x 5 ms of real step / 1 ms of modelled compute = 6.5, rounded up to 10; the network asks
-  // for less: 4 senders x 1.25 GB/s / 10 <= 4 GB/s / 2.
+  // 2 x 5 ms of real / 1 ms of modelled compute = 10; the exchange asks for less, 2 x 2 ms / 1 ms.
   const v1::Planned planned = EventsOf(v1::RunEvent::kPlanned)[0].planned();
   EXPECT_THAT(planned.time_scale(), ElementsAre(10, 10, 10, 1));
-  // Two repeats of: 3 cells of 10 steps x 10 ms x 10, a native one of 10 steps x 5 ms as measured;
+  // Two repeats of: 3 cells of 10 steps x 10 ms x 10, a native one of 10 steps x 7 ms as measured;
   // 0.3 s a run.
-  EXPECT_NEAR(planned.expected_seconds(), 2 * (3 * 1.0 + 0.05 + 4 * 0.3), 1e-9);
+  EXPECT_NEAR(planned.expected_seconds(), 2 * (3 * 1.0 + 0.07 + 4 * 0.3), 1e-9);
   RunToTheEnd();
   for (const v1::RunEvent& event : EventsOf(v1::RunEvent::kStarted)) {
     EXPECT_EQ(event.started().time_scale(), event.started().cell() == 3 ? 1.0 : 10.0);

@@ -166,8 +166,8 @@ class ConductorBench {
     message.mutable_result()->set_code(static_cast<int>(error.code()));
     message.mutable_result()->set_error(MessageOf(error));
     if (assignments[member].calibrate()) {
-      message.mutable_result()->set_calibrated_step_ns(5'000'000);
-      message.mutable_result()->set_loopback_bytes_per_s(4e9);
+      message.mutable_result()->set_native_compute_ns(5'000'000);
+      message.mutable_result()->set_native_exchange_ns(2'000'000);
     }
     return message;
   }
@@ -222,7 +222,7 @@ class ConductorBench {
     return cell.spec.fabric.native() ? CellForecast{}
                                      : CellForecast{.modelled_step_seconds = 0.01,
                                                     .modelled_compute_seconds = 0.001,
-                                                    .port_bytes_per_second = 1.25e9};
+                                                    .modelled_exchange_seconds = 0.001};
   };
   std::unique_ptr<Conductor> conductor;
   std::vector<MemberId> workers;

@@ -5,13 +5,9 @@
 namespace ranklab::fabric {
 namespace {
 
-// A machine that moves 2 GB/s, a step of 10 ms here and 1 ms modelled, a network that asks for
-// little.
-constexpr TimeScaleInputs kInputs{.real_step_seconds = 0.010,
-                                  .modelled_compute_seconds = 0.001,
-                                  .modelled_port = {0.1e9},
-                                  .loopback = {2e9},
-                                  .senders = 4};
+// A step of 10 ms here and 1 ms modelled; an exchange and a latency that ask for little.
+constexpr TimeScaleInputs kInputs{
+    .compute = {0.010, 0.001}, .exchange = {0.004, 0.001}, .latency = {30e-6, 10e-6}};
 
 TEST(RoundUpToNiceScale, IsOneTwoOrFiveTimesAPowerOfTen) {
   EXPECT_EQ(RoundUpToNiceScale(0), 1);
@@ -28,39 +24,28 @@ TEST(RoundUpToNiceScale, IsOneTwoOrFiveTimesAPowerOfTen) {
 TEST(ChooseTimeScale, LeavesHeadroomForTheRealStep) {
   EXPECT_EQ(ChooseTimeScale(kInputs), 20);  // twice 10
   TimeScaleInputs slower = kInputs;
-  slower.real_step_seconds = 0.016;  // 32, rounded up
+  slower.compute.real_seconds = 0.016;  // 32, rounded up
   EXPECT_EQ(ChooseTimeScale(slower), 50);
 }
 
-// 4 senders of 370.8 GB/s over 2 GB/s of loopback, twice.
-TEST(ChooseTimeScale, LeavesHeadroomForTheBytes) {
+TEST(ChooseTimeScale, LeavesHeadroomForTheRealExchange) {
   TimeScaleInputs fast = kInputs;
-  fast.modelled_port = {370.8e9};
-  EXPECT_EQ(ChooseTimeScale(fast), 2000);
-  fast.senders = 1;
-  EXPECT_EQ(ChooseTimeScale(fast), 500);
+  fast.exchange.modelled_seconds = 10e-6;  // 400 times what the network should take, twice
+  EXPECT_EQ(ChooseTimeScale(fast), 1000);
 }
 
-TEST(ChooseTimeScale, IgnoresComputeWhereItIsNative) {
-  TimeScaleInputs native = kInputs;
-  native.native_compute = true;
-  native.modelled_compute_seconds = 0;
-  EXPECT_EQ(ChooseTimeScale(native), 1);
-}
-
-TEST(ChooseTimeScale, LeavesTheRealLatencyWithinTheModelledOne) {
+TEST(ChooseTimeScale, LeavesHeadroomForTheRealLatency) {
   TimeScaleInputs inputs = kInputs;
-  inputs.modelled_alpha = Nanos(1900);
-  EXPECT_EQ(ChooseTimeScale(inputs), 20);  // not measured: no say
-  inputs.real_latency = std::chrono::microseconds(80);  // 63, rounded up
-  EXPECT_EQ(ChooseTimeScale(inputs), 100);
+  inputs.latency = {80e-6, 2e-6};  // 5 x 40
+  EXPECT_EQ(ChooseTimeScale(inputs), 200);
+}
+
+TEST(ChooseTimeScale, WhatIsNotModelledHasNoSay) {
+  EXPECT_EQ(ChooseTimeScale({.compute = {0.010, 0}, .exchange = {0.004, 0}, .latency = {1, 0}}), 1);
 }
 
 TEST(ChooseTimeScale, NeverSpeedsUp) {
-  TimeScaleInputs idle = kInputs;
-  idle.real_step_seconds = 1e-9;
-  idle.modelled_port = {1};
-  EXPECT_EQ(ChooseTimeScale(idle), 1);
+  EXPECT_EQ(ChooseTimeScale({.compute = {1e-9, 1}, .exchange = {1e-9, 1}, .latency = {}}), 1);
 }
 
 }  // namespace

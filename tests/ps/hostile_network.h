@@ -63,7 +63,9 @@ class HostileNetwork final : public TestNetwork {
 
   class Service final : public transport::Responder {
    public:
-    void Serve(transport::RequestFn handler) override { serve = std::move(handler); }
+    void Serve(transport::RequestFn handler, transport::BodyLandingFn) override {
+      serve = std::move(handler);
+    }
     transport::RequestFn serve;
   };
 

@@ -18,11 +18,16 @@ using transport::RequestHeader;
 
 class HandedOver final : public transport::Responder {
  public:
-  void Serve(transport::RequestFn handler) override { handler_ = std::move(handler); }
+  void Serve(transport::RequestFn handler, transport::BodyLandingFn landing) override {
+    handler_ = std::move(handler);
+    landing_ = std::move(landing);
+  }
   transport::RequestFn& handler() { return handler_; }
+  transport::BodyLandingFn& landing() { return landing_; }
 
  private:
   transport::RequestFn handler_;
+  transport::BodyLandingFn landing_;
 };
 
 struct Answered {
@@ -105,6 +110,78 @@ TEST_F(ServerTest, PushesAreAnsweredAtOnceAndPullsWhenTheGateOpens) {
   EXPECT_EQ(pull->reply->version, 1);
   EXPECT_FALSE(pull->reply->skipped);
   EXPECT_EQ(pull->runs, 1);
+}
+
+TEST_F(ServerTest, APushLandsWhereItIsSummed) {
+  Make(0);
+  const RequestHeader push = Header(Method::kPush, 1, {5, 8});
+  const transport::Landing landing = responder_.landing()(Worker(0), push, 12);
+  ASSERT_NE(landing.data, nullptr);
+  const Values values = {1, 2, 3};
+  std::memcpy(landing.data, values.data(), 12);
+  absl::StatusOr<ReplyHeader> pushed = Unavailable("not answered");
+  responder_.handler()(Worker(0), push, {landing.data, 12},
+                       [&](absl::StatusOr<ReplyHeader> reply, transport::Payload, DoneFn) {
+                         pushed = std::move(reply);
+                       });
+  EXPECT_TRUE(pushed.ok());
+  EXPECT_TRUE(Ask(Worker(0), LastPush(1, {4, 5}), {7})->reply.ok());
+  EXPECT_TRUE(Ask(Worker(1), LastPush(1, kRange), {10, 10, 10, 10})->reply.ok());
+  loop_.Run();
+  EXPECT_EQ(Ask(Worker(1), Header(Method::kPull, 2, kRange))->values, (Values{17, 11, 12, 13}));
+}
+
+// Its bytes must not touch what was counted, or what is nobody's.
+TEST_F(ServerTest, WhatIsNotANewPushLandsElsewhere) {
+  Make(0);
+  EXPECT_TRUE(Ask(Worker(0), Header(Method::kPush, 1, {4, 6}), {1, 2})->reply.ok());
+  const auto landing = [&](Endpoint from, const RequestHeader& request, Bytes size) {
+    return responder_.landing()(from, request, size).data;
+  };
+  EXPECT_NE(landing(Worker(0), Header(Method::kPush, 1, {6, 8}), 8), nullptr);
+  EXPECT_EQ(landing(Worker(0), Header(Method::kPush, 1, {4, 6}), 8), nullptr) << "counted";
+  EXPECT_EQ(landing(Worker(0), Header(Method::kPush, 1, {5, 7}), 8), nullptr) << "partly";
+  EXPECT_EQ(landing(Worker(0), Header(Method::kPush, 2, {6, 8}), 8), nullptr) << "too early";
+  EXPECT_EQ(landing(Worker(0), Header(Method::kPush, 1, {6, 8}), 12), nullptr) << "wrong size";
+  EXPECT_EQ(landing(Worker(0), Header(Method::kPush, 1, {7, 9}), 8), nullptr) << "out of range";
+  EXPECT_EQ(landing(Worker(0), Header(Method::kPull, 1, {6, 8}), 8), nullptr);
+  EXPECT_EQ(landing(Worker(2), Header(Method::kPush, 1, {6, 8}), 8), nullptr) << "a stranger";
+}
+
+TEST_F(ServerTest, WhatReadersOfOneVersionGetOutlivesTheNext) {
+  Make(1);
+  for (Step step = 1; step <= 2; ++step) {
+    for (const Rank worker : {0, 1}) {
+      EXPECT_TRUE(Ask(Worker(worker), LastPush(step, kRange), {1, 1, 1, 1})->reply.ok());
+      loop_.Run();
+    }
+  }
+  transport::Payload first;
+  transport::Payload second;
+  std::vector<DoneFn> sent;
+  const auto pull = [&](Rank worker, transport::Payload& into) {
+    responder_.handler()(
+        Worker(worker), Header(Method::kPull, 3, kRange), {},
+        [&](const absl::StatusOr<ReplyHeader>&, transport::Payload body, DoneFn done) {
+          into = body;
+          sent.push_back(std::move(done));
+        });
+  };
+  pull(0, first);
+  pull(1, second);
+  EXPECT_EQ(first.data, second.data) << "one copy for both";
+  const Values before(reinterpret_cast<const float*>(first.data),
+                      reinterpret_cast<const float*>(first.data) + 4);
+  EXPECT_TRUE(Ask(Worker(0), LastPush(3, kRange), {5, 5, 5, 5})->reply.ok());
+  loop_.Run();
+  const auto newer = Ask(Worker(1), Header(Method::kPull, 3, kRange));
+  EXPECT_NE(newer->values, before);
+  EXPECT_EQ(Values(reinterpret_cast<const float*>(second.data),
+                   reinterpret_cast<const float*>(second.data) + 4),
+            before);
+  for (DoneFn& done : sent) {
+    done(absl::OkStatus());
+  }
 }
 
 TEST_F(ServerTest, ARetryIsAnsweredWithSuccessAndNotCounted) {

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "core/status.h"
 #include "report/atomic_file.h"
@@ -30,7 +31,8 @@ std::string FileText(const std::string& path) {
 
 class RecordFolderTest : public ::testing::Test {
  protected:
-  RecordFolderTest() : parent_(::testing::TempDir() + "record_folder_test") {
+  RecordFolderTest()
+      : parent_(::testing::TempDir() + "record_folder_test_" + std::to_string(getpid())) {
     std::filesystem::remove_all(parent_);
     lab_.name = "compare";
     lab_.file = "labs/compare.yaml";

@@ -69,6 +69,29 @@ TEST_F(Requests, CarryHeaderAndBodyThereAndBack) {
   EXPECT_TRUE(answer_sent.ok());
 }
 
+TEST_F(Requests, ABodyLandsWhereTheServiceWantsIt) {
+  const Storage body = BytesOf("gradient");
+  Storage place(body.size());
+  std::vector<const std::byte*> handled;
+  server.Serve(
+      [&](Endpoint, const RequestHeader&, Payload landed, AnswerFn answer) {
+        EXPECT_EQ(Storage(landed.data, landed.data + landed.size), body);
+        handled.push_back(landed.data);
+        answer(ReplyHeader{}, {}, [](const absl::Status&) {});
+      },
+      [&](Endpoint from, const RequestHeader& header, Bytes size) {
+        EXPECT_EQ(from, Worker(0));
+        EXPECT_EQ(size, static_cast<Bytes>(body.size()));
+        return header.method == 1 ? LandingOf(place) : Landing{nullptr, size};
+      });
+  worker.Call(Server(0), {.method = 1, .id = 1}, PayloadOf(body), {}, Keep());
+  worker.Call(Server(0), {.method = 2, .id = 2}, PayloadOf(body), {}, Keep());
+  cluster.Run();
+  ASSERT_EQ(handled.size(), 2U);
+  EXPECT_EQ(handled[0], place.data());
+  EXPECT_NE(handled[1], place.data());
+}
+
 TEST_F(Requests, AreAnsweredLaterAndInAnyOrder) {
   std::vector<std::pair<std::uint64_t, AnswerFn>> parked;
   server.Serve([&](Endpoint, const RequestHeader& header, Payload, AnswerFn answer) {

@@ -48,7 +48,17 @@ void PeerLink::Send(const MessageHeader& header, Payload body, DoneFn sent) {
   message->body = body;
   message->sent = std::move(sent);
   outbox_.push_back(std::move(message));
-  WriteNext();
+  // gRPC may serialize, and call the kernel, within the call that begins a write: not before the
+  // loop has delivered what else is due now.
+  if (!write_posted_ && writing_ == nullptr) {
+    write_posted_ = true;
+    loop_.Post([weak = weak_from_this()] {
+      if (const std::shared_ptr<PeerLink> self = weak.lock()) {
+        self->write_posted_ = false;
+        self->WriteNext();
+      }
+    });
+  }
 }
 
 void PeerLink::End(const absl::Status& reason) {

@@ -76,6 +76,7 @@ class PeerLink final : public StreamEvents, public std::enable_shared_from_this<
 
   std::deque<std::shared_ptr<Outgoing>> outbox_;  // the first may be partly written
   std::shared_ptr<Outgoing> writing_;             // whose frame the stream is writing
+  bool write_posted_ = false;                     // a task of the loop will write the next
   std::optional<Incoming> incoming_;              // whose body is not complete
 };
 
