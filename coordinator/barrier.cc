@@ -4,7 +4,7 @@
 
 namespace ranklab::coordinator {
 
-Barrier::Barrier(int workers, Nanos deadline) : workers_(workers), deadline_(deadline) {
+Barrier::Barrier(int workers) : workers_(workers) {
   RANKLAB_CHECK(workers >= 1, "%d workers", workers);
 }
 

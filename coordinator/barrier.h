@@ -1,6 +1,7 @@
 // A named meeting of a generation's workers. A pure state machine: arrivals in, who goes on out.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -18,8 +19,8 @@ inline constexpr char kFetchedBarrier[] = "fetched";
 // workers, the workers do not wait for them.
 class Barrier {
  public:
-  // `deadline` is kept for the owner, which has the clock. Requires: workers >= 1.
-  Barrier(int workers, Nanos deadline);
+  // Requires: workers >= 1.
+  explicit Barrier(int workers);
 
   // Who goes on because of this arrival: nobody before the last worker has come, then all who have
   // arrived, then each late server by itself. A second arrival of the same one releases nobody.
@@ -27,13 +28,16 @@ class Barrier {
   std::vector<Endpoint> Arrive(Endpoint who);
 
   bool open() const { return workers_arrived_ == workers_; }
-  Nanos deadline() const { return deadline_; }
+  // Kept for the owner, which has the clock; nothing before the first worker has come: a server may
+  // wait for the whole run.
+  void SetDeadline(Nanos deadline) { deadline_ = deadline; }
+  std::optional<Nanos> deadline() const { return deadline_; }
   std::vector<Endpoint> MissingWorkers() const;
 
  private:
   int workers_;
   int workers_arrived_ = 0;
-  Nanos deadline_;
+  std::optional<Nanos> deadline_;
   std::set<Endpoint> arrived_;
 };
 

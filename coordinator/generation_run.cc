@@ -143,11 +143,12 @@ void GenerationRun::OnRows(Participant& from, v1::StepRows rows, Actions& action
 
 void GenerationRun::OnArrival(Participant& from, const v1::BarrierArrival& arrival, Nanos now,
                               Actions& actions) {
-  // The first who comes waits for the slowest: half of the cell's own time-out, at least 30 s.
-  const Nanos deadline = now + Nanos(task_.assignment.timeout_ns()) / 2;
   const int workers = static_cast<int>(generation_.workers.size());
-  Barrier& barrier =
-      barriers_.try_emplace(arrival.barrier(), Barrier(workers, deadline)).first->second;
+  Barrier& barrier = barriers_.try_emplace(arrival.barrier(), Barrier(workers)).first->second;
+  if (from.member.endpoint.role == Role::kWorker && !barrier.deadline()) {
+    // The first who comes waits for the slowest: half of the cell's own time-out, at least 30 s.
+    barrier.SetDeadline(now + Nanos(task_.assignment.timeout_ns()) / 2);
+  }
   for (const Endpoint released : barrier.Arrive(from.member.endpoint)) {
     const std::vector<Member>& role =
         released.role == Role::kWorker ? generation_.workers : generation_.servers;
@@ -269,7 +270,7 @@ void GenerationRun::Tick(Nanos now) {
 void GenerationRun::CheckDeadlines(Nanos now) {
   std::vector<std::string> waiting_for;
   for (const auto& [name, barrier] : barriers_) {
-    if (barrier.open() || now < barrier.deadline()) {
+    if (barrier.open() || !barrier.deadline() || now < *barrier.deadline()) {
       continue;
     }
     for (const Endpoint worker : barrier.MissingWorkers()) {

@@ -239,6 +239,23 @@ TEST_F(TroubleTest, ABarrierNamesWhomItWaitsFor) {
   EXPECT_EQ(end->exit_code, 3);
 }
 
+// It says from the start that it waits for the last barrier; a slow run has the cell's whole time.
+TEST_F(TroubleTest, AServerThatWaitsFromTheStartHurriesNobody) {
+  AddWorkers(2);
+  AddServers(2);
+  Conduct(LabOf("scale", {{.workers = 2, .with_servers = true}}));
+  AllReady();
+  Arrive(servers[0], kFetchedBarrier);
+  Pass(milliseconds(50000));
+  Arrive(workers[0], kFetchedBarrier);
+  Pass(milliseconds(5000));
+  EXPECT_FALSE(end.has_value()) << VerdictText();
+  Arrive(workers[1], kFetchedBarrier);
+  AllDone();
+  ASSERT_TRUE(end.has_value());
+  EXPECT_EQ(end->exit_code, 0) << VerdictText();
+}
+
 TEST_F(TroubleTest, ACellThatDoesNotEndNamesWhomItWaitsFor) {
   RunningCell(2);
   Result(workers[0]);
