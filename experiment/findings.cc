@@ -5,6 +5,11 @@
 namespace ranklab::experiment {
 namespace {
 
+// Source: Mitliagkas et al., "Asynchrony begets momentum", Allerton 2016.
+constexpr char kMomentumOfStaleGradients[] =
+    "; momentum gathers over updates, so over as many times fewer samples, and stale gradients add "
+    "to it: a rate that is stable synchronously may diverge here";
+
 double LateShare(const CellSummary& summary) {
   return summary.messages > 0 ? static_cast<double>(summary.could_not_keep_up) /
                                     static_cast<double>(summary.messages)
@@ -73,8 +78,9 @@ std::vector<std::string> FindingsOf(const LabSpec& spec, const CellSummary& summ
   if (spec.asynchronous() && summary.workers > 1) {
     findings.push_back(absl::StrFormat(
         "RATE_DIVIDED: asynchronous, so each worker's gradient is an update of its own, at the "
-        "learning rate %g / %d workers = %g",
-        spec.train.learning_rate, summary.workers, spec.train.learning_rate / summary.workers));
+        "learning rate %g / %d workers = %g%s",
+        spec.train.learning_rate, summary.workers, spec.train.learning_rate / summary.workers,
+        spec.train.optimizer == "momentum" ? kMomentumOfStaleGradients : ""));
   }
   if (LateShare(summary) > kLateShareToReport) {
     findings.push_back(absl::StrFormat(
