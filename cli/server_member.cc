@@ -89,7 +89,9 @@ class ServerMember::Serving {
                                    .bound = {.steps = exchange.staleness_bound},
                                    .order = exchange.order == experiment::ReductionOrder::kRank
                                                 ? ps::Order::kRank
-                                                : ps::Order::kArrival};
+                                                : ps::Order::kArrival,
+                                   .first_answered = static_cast<Rank>(
+                                       rank * spec.cluster.workers / spec.cluster.servers)};
     const auto make = [this, optimizer = OptimizerOf(spec)] {
       return compute::MakeOptimizer(optimizer, device_);
     };

@@ -181,10 +181,12 @@ double LabPlan::ExpectedSeconds(int cell) const {
   RANKLAB_CHECK(planned.time_scale > 0, "%s has no time scale yet", planned.name);
   double step = planned.forecast.modelled_step_seconds * planned.time_scale;
   if (step <= 0) {
+    const double exchange = planned.forecast.modelled_exchange_seconds * planned.time_scale;
     const auto measured = calibrations_.find(CalibrationKey(cell));
     step = measured == calibrations_.end()
-               ? kNativeStepSeconds
-               : Seconds(measured->second.compute + measured->second.exchange);
+               ? kNativeStepSeconds + exchange
+               : Seconds(measured->second.compute) +
+                     std::max(exchange, Seconds(measured->second.exchange));
   }
   return kRunSeconds + static_cast<double>(planned.cell->spec.train.steps) * step;
 }

@@ -13,7 +13,7 @@ namespace {
 constexpr double kHeadroom = 2.0;
 // A message alone takes what the probe took; in a step it waits behind bodies that the same threads
 // are copying.
-constexpr double kLatencyHeadroom = 5.0;
+constexpr double kLatencyHeadroom = 3.0;
 
 double Least(const RealAndModelled& part, double headroom) {
   RANKLAB_CHECK(part.real_seconds >= 0 && part.modelled_seconds >= 0);

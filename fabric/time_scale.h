@@ -20,7 +20,7 @@ struct TimeScaleInputs {
 };
 
 // The least time scale of 1, 2 or 5 times a power of ten, at least 1, under which the modelled
-// compute and exchange take at least twice, and the modelled latency five times, what they really
+// compute and exchange take at least twice, and the modelled latency three times, what they really
 // take.
 // Requires: every input finite and >= 0.
 double ChooseTimeScale(const TimeScaleInputs& inputs);

@@ -25,6 +25,10 @@ absl::Status CheckOptions(const ShardOptions& options, const compute::TensorView
     return InvalidArgument("a shard for %d workers, a staleness of %d steps, blocks of %d elements",
                            options.worker_count, options.bound.steps, options.block_elements);
   }
+  if (options.first_answered < 0 || options.first_answered >= options.worker_count) {
+    return InvalidArgument("worker %d is to be answered first, of %d", options.first_answered,
+                           options.worker_count);
+  }
   if (options.range.begin < 0 || options.range.end < options.range.begin) {
     return InvalidArgument("a shard of the elements %s", NameOf(options.range));
   }
@@ -300,6 +304,13 @@ void Shard::AnswerReadyPulls() {
   std::vector<ParkedPull> ready(std::make_move_iterator(parked_.begin()),
                                 std::make_move_iterator(waiting));
   parked_.erase(parked_.begin(), waiting);
+  const auto turn = [this](const ParkedPull& pull) {
+    const Rank behind = pull.worker - options_.first_answered;
+    return behind < 0 ? behind + options_.worker_count : behind;
+  };
+  std::stable_sort(ready.begin(), ready.end(), [&](const ParkedPull& a, const ParkedPull& b) {
+    return turn(a) < turn(b);
+  });
   for (ParkedPull& pull : ready) {
     Answer(std::move(pull));
   }

@@ -29,6 +29,24 @@ TEST_F(ShardTest, SynchronousPullsWaitForEveryWorkersStep) {
   EXPECT_EQ((*shard_)->counters().parked_pulls, 1);
 }
 
+// Each server begins with another worker, so that two servers do not fill one worker's port while
+// the others' are idle.
+TEST_F(ShardTest, ReadersThatBecomeReadyTogetherAreAnsweredInTurn) {
+  shard_.emplace(loop_, ShardOptions{.range = kRange, .worker_count = 3, .first_answered = 1},
+                 CountingFactory());
+  std::vector<Rank> answered;
+  for (const Rank worker : {2, 0, 1}) {
+    PushStep(worker, 1, 1.0F);
+    for (const KeyRange part : {KeyRange{10, 13}, KeyRange{13, 16}}) {
+      (*shard_)->Pull(worker, 2, part, [&answered, worker](const absl::StatusOr<PullReply>&) {
+        answered.push_back(worker);
+      });
+    }
+  }
+  loop_.Run();
+  EXPECT_EQ(answered, (std::vector<Rank>{1, 1, 2, 2, 0, 0}));
+}
+
 TEST_F(ShardTest, APullAsksForAnyPart) {
   Make(1, 0);
   Values gradients{1, 2, 3, 4, 5, 6};
