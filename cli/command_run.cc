@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -178,6 +179,11 @@ class LabRun {
         std::printf("%s  %s: %s (%s)\n", outcome.held ? "held  " : "FAILED", outcome.part.c_str(),
                     outcome.text.c_str(), outcome.found.c_str());
       }
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begins_;
+      if (lab_.budget_seconds > 0 && took.count() > lab_.budget_seconds) {
+        std::printf("it took %.0f s, more than the lab's budget of %.0f s\n", took.count(),
+                    lab_.budget_seconds);
+      }
       std::printf("record: %s\nreport: %s/report.html%s\n", recorder_->folder().c_str(),
                   recorder_->folder().c_str(),
                   report::PageHasCharts() ? "" : " (no charts: built without npm)");
@@ -191,6 +197,7 @@ class LabRun {
 
   const RunFlags& flags_;
   const experiment::Lab& lab_;
+  const std::chrono::steady_clock::time_point begins_ = std::chrono::steady_clock::now();
   std::unique_ptr<RunRecorder> recorder_;
   std::unique_ptr<LocalCluster> cluster_;
   std::unique_ptr<coordinator::LabClient> client_;

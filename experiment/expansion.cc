@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -65,7 +66,9 @@ std::vector<std::string_view> AskablePaths(const ConfigNode& tree) {
   return paths;
 }
 
-absl::Status CheckExpectation(const std::string& text, std::span<const std::string_view> paths) {
+// `exchanges`: of the part's cells, as the table calls them.
+absl::Status CheckExpectation(const std::string& text, std::span<const std::string_view> paths,
+                              const std::set<std::string>& exchanges) {
   ASSIGN_OR_RETURN(const ParsedExpectation expectation, ParseExpectation(text));
   const auto check = [paths](std::string_view after, std::string_view path) {
     if (std::find(paths.begin(), paths.end(), path) != paths.end()) {
@@ -81,9 +84,16 @@ absl::Status CheckExpectation(const std::string& text, std::span<const std::stri
   for (const ParsedExpectation::Condition& condition : expectation.where) {
     RETURN_IF_ERROR(check("where", condition.path));
   }
+  const std::string& times = expectation.times_exchange;
+  if (!times.empty() && !exchanges.contains(times)) {
+    return InvalidArgument(
+        "no cell has the exchange \"%s\" after times; one of %s", times,
+        Listed(std::vector<std::string_view>(exchanges.begin(), exchanges.end())));
+  }
   return absl::OkStatus();
 }
 
+// Requires: the part's cells are expanded.
 absl::Status ReadExpectations(const ConfigSource& source, const ConfigNode& tree, Part& part) {
   const ConfigNode* list = tree.Find("expect");
   if (list == nullptr || list->kind == ConfigNode::Kind::kNull) {
@@ -93,11 +103,17 @@ absl::Status ReadExpectations(const ConfigSource& source, const ConfigNode& tree
     return WrongValue(source, *list, "expect", "a list, such as [accuracy > 0.95]");
   }
   const std::vector<std::string_view> paths = AskablePaths(tree);
+  std::set<std::string> exchanges;
+  for (const Cell& cell : part.cells) {
+    if (!cell.baseline) {
+      exchanges.insert(cell.spec.ExchangeName());
+    }
+  }
   for (const ConfigNode& item : list->items) {
     if (!item.is_scalar()) {
       return WrongValue(source, item, "expect", "a text, such as accuracy > 0.95");
     }
-    if (const absl::Status status = CheckExpectation(item.text, paths); !status.ok()) {
+    if (const absl::Status status = CheckExpectation(item.text, paths, exchanges); !status.ok()) {
       return Complain(source, item,
                       absl::StrFormat("expect \"%s\": %s", item.text, MessageOf(status)));
     }
@@ -197,13 +213,13 @@ absl::Status ExpandPart(const ConfigSource& source, const ConfigNode& root,
     MergeInto(tree, change.Tree());
   }
   RETURN_IF_ERROR(ReadRepeats(source, tree, part.repeats));
-  RETURN_IF_ERROR(ReadExpectations(source, tree, part));
   const int part_index = static_cast<int>(lab.parts.size());
   if (const absl::Status status = ExpandCells(source, tree, overrides, part_index, part);
       !status.ok()) {
     return part_node == nullptr ? status
                                 : InvalidArgument("%s (part %s)", MessageOf(status), part.name);
   }
+  RETURN_IF_ERROR(ReadExpectations(source, tree, part));
   lab.parts.push_back(std::move(part));
   return absl::OkStatus();
 }

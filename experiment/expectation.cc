@@ -13,8 +13,8 @@ namespace ranklab::experiment {
 namespace {
 
 constexpr std::string_view kForm =
-    "such as \"accuracy > 0.95\", \"mean accuracy > 0.95 over seed\", \"ratio < 1.15 where "
-    "cluster.workers = 4\" or \"param_hash equal across ranks\"";
+    "such as \"accuracy > 0.95\", \"mean accuracy > 0.95 over seed\", \"samples_per_second > 1.5 "
+    "times ps\", \"ratio < 1.15 where cluster.workers = 4\" or \"param_hash equal across ranks\"";
 
 // Words and operators; an operator needs no blanks around it.
 std::vector<std::string> Split(std::string_view text) {
@@ -67,6 +67,14 @@ class Parser {
 
   std::string Next() { return at_ < tokens_.size() ? tokens_[at_++] : std::string(); }
 
+  std::string WordsUntil(std::string_view end) {
+    std::string words;
+    while (at_ < tokens_.size() && tokens_[at_] != end) {
+      words += (words.empty() ? "" : " ") + Next();
+    }
+    return words;
+  }
+
   absl::Status ParseHash(ParsedExpectation& parsed) {
     if (!Accept("equal") || !Accept("across")) {
       return InvalidArgument("param_hash can be equal across ranks or equal across repeats");
@@ -113,6 +121,11 @@ class Parser {
     parsed.bound = *number;
     if (Accept("over")) {
       parsed.mean_over = Next();
+    } else if (Accept("times")) {
+      parsed.times_exchange = WordsUntil("where");
+      if (parsed.times_exchange.empty()) {
+        return InvalidArgument("times is followed by an exchange as the table calls it: ps, ring");
+      }
     }
     if (mean == parsed.mean_over.empty()) {
       return InvalidArgument("a mean is \"mean %s %s %s over seed\"", parsed.metric, comparison,
@@ -126,9 +139,7 @@ class Parser {
       ParsedExpectation::Condition condition{.path = Next()};
       const std::string comparison = Next();
       condition.equal = comparison == "=";
-      while (at_ < tokens_.size() && tokens_[at_] != "and") {
-        condition.value += (condition.value.empty() ? "" : " ") + Next();
-      }
+      condition.value = WordsUntil("and");
       if ((comparison != "=" && comparison != "!=") || condition.value.empty()) {
         return InvalidArgument("where takes path = value or path != value, joined by and");
       }

@@ -1,12 +1,14 @@
 // Claims that a lab makes about its own outcome: "accuracy > 0.95".
 //
 //   claim       ::= metric op number | "mean" metric op number "over" path
+//                 | metric op number "times" exchange
 //                 | "param_hash equal across ranks" | "param_hash equal across repeats"
 //   op          ::= ">" | ">=" | "<" | "<=" | "="
 //   expectation ::= claim [ "where" path ("=" | "!=") value { "and" path ("=" | "!=") value } ]
 //
 // A claim holds when it holds in every cell of the part that `where` picks, baselines apart. With
-// "mean ... over seed" it is about the mean of the cells that differ in nothing but the seed.
+// "mean ... over seed" it is about the mean of the cells that differ in nothing but the seed; with
+// "times ps" the bound is so many times the figure of the cell that differs in the exchange alone.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +37,8 @@ struct ParsedExpectation {
   std::string metric{};
   Comparison comparison = Comparison::kAbove;
   double bound = 0;
-  std::string mean_over{};  // a path; empty: each cell by itself
+  std::string mean_over{};       // a path; empty: each cell by itself
+  std::string times_exchange{};  // "ps", "ring", ...; empty: the bound is absolute
   std::vector<Condition> where{};
 };
 

@@ -115,17 +115,59 @@ std::vector<Finding> FindMeans(const ParsedExpectation& expectation,
   return findings;
 }
 
+// The cell of the same part that differs from `cell` in the exchange alone; null when there is
+// none.
+const CellSummary* RivalOf(const CellSummary& cell, const std::string& exchange,
+                           std::span<const CellSummary* const> run) {
+  const auto without_exchange = [](CellSummary summary) {
+    summary.exchange.clear();
+    std::erase_if(summary.settings, [](const auto& setting) {
+      return setting.first == "exchange" || setting.first.starts_with("exchange.");
+    });
+    return LabelOf(summary);
+  };
+  const auto rival = std::find_if(run.begin(), run.end(), [&](const CellSummary* other) {
+    return other->exchange == exchange && without_exchange(*other) == without_exchange(cell);
+  });
+  return rival == run.end() ? nullptr : *rival;
+}
+
+Finding FindFactor(const ParsedExpectation& expectation, const CellSummary& cell,
+                   std::span<const CellSummary* const> run) {
+  const auto read = FindMetric(expectation.metric)->read;
+  const CellSummary* rival = RivalOf(cell, expectation.times_exchange, run);
+  const std::optional<double> value = read(cell);
+  const double unit = rival == nullptr ? 0.0 : read(*rival).value_or(0.0);
+  Finding finding{.label = LabelOf(cell)};
+  if (!value || unit == 0.0) {
+    finding.text = absl::StrFormat("no %s to divide by that of %s", expectation.metric,
+                                   expectation.times_exchange);
+    return finding;
+  }
+  finding.value = *value / unit;
+  finding.held = Holds(expectation.comparison, *finding.value, expectation.bound);
+  finding.text = absl::StrFormat("%s %.4g, %.3g times that of %s", expectation.metric, *value,
+                                 *finding.value, expectation.times_exchange);
+  return finding;
+}
+
+// About the cells `picked` of those that were `run`.
 std::vector<Finding> FindAll(const ParsedExpectation& expectation,
-                             std::span<const CellSummary* const> cells) {
+                             std::span<const CellSummary* const> picked,
+                             std::span<const CellSummary* const> run) {
   if (!expectation.mean_over.empty()) {
-    return FindMeans(expectation, cells);
+    return FindMeans(expectation, picked);
   }
   std::vector<Finding> findings{};
-  for (const CellSummary* cell : cells) {
-    findings.push_back(
-        expectation.claim == Claim::kMetric
-            ? FindMetricOf(expectation, LabelOf(*cell), FindMetric(expectation.metric)->read(*cell))
-            : FindHashOf(expectation, *cell));
+  for (const CellSummary* cell : picked) {
+    if (expectation.claim != Claim::kMetric) {
+      findings.push_back(FindHashOf(expectation, *cell));
+    } else if (!expectation.times_exchange.empty()) {
+      findings.push_back(FindFactor(expectation, *cell, run));
+    } else {
+      findings.push_back(
+          FindMetricOf(expectation, LabelOf(*cell), FindMetric(expectation.metric)->read(*cell)));
+    }
   }
   return findings;
 }
@@ -168,7 +210,7 @@ ExpectationOutcome Evaluate(const Part& part, const Expectation& stated,
     outcome.found = "no cell is picked by its where";
     return outcome;
   }
-  std::vector<Finding> findings = FindAll(*expectation, picked);
+  std::vector<Finding> findings = FindAll(*expectation, picked, run);
   outcome.held = std::all_of(findings.begin(), findings.end(),
                              [](const Finding& finding) { return finding.held; });
   outcome.found = Describe(std::move(findings));

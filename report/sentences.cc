@@ -181,6 +181,21 @@ void DescribeStaleness(const Part& part, const experiment::SlowPhase& slow,
                                       part.name, who, Joined(effects)));
 }
 
+// "no bound (1.80 times) helped and staleness 2 (1.05 times) hardly".
+std::string WhatHelped(const std::vector<StalenessVerdict>& verdicts) {
+  constexpr double kHardly = 1.1;
+  std::vector<std::string> helped;
+  std::vector<std::string> hardly;
+  for (const StalenessVerdict& verdict : verdicts) {
+    if (verdict.difference == Difference::kFaster) {
+      (verdict.factor < kHardly ? hardly : helped)
+          .push_back(absl::StrFormat("%s (%s times)", verdict.name, PrintFactor(verdict.factor)));
+    }
+  }
+  const std::string text = (helped.empty() ? "no staleness bound" : Joined(helped)) + " helped";
+  return hardly.empty() ? text : text + " and " + Joined(hardly) + " hardly";
+}
+
 // Which bounds helped in the one case and in the other; only when both were run.
 void CompareSlowness(const std::vector<StalenessVerdict>& stays,
                      const std::vector<StalenessVerdict>& rotates,
@@ -188,19 +203,9 @@ void CompareSlowness(const std::vector<StalenessVerdict>& stays,
   if (stays.empty() || rotates.empty()) {
     return;
   }
-  const auto helped = [](const std::vector<StalenessVerdict>& verdicts) {
-    std::vector<std::string> names;
-    for (const StalenessVerdict& verdict : verdicts) {
-      if (verdict.difference == Difference::kFaster) {
-        names.push_back(
-            absl::StrFormat("%s (%s times)", verdict.name, PrintFactor(verdict.factor)));
-      }
-    }
-    return names.empty() ? std::string("no staleness bound") : Joined(names);
-  };
   sentences.push_back(absl::StrFormat(
-      "Against a rank that is always slow, %s helped; against a slowness that rotates, %s helped.",
-      helped(stays), helped(rotates)));
+      "Against a rank that is always slow, %s; against a slowness that rotates, %s.",
+      WhatHelped(stays), WhatHelped(rotates)));
 }
 
 }  // namespace

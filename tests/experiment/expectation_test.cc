@@ -12,6 +12,7 @@
 namespace ranklab::experiment {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -62,6 +63,9 @@ TEST(Expectation, SaysWhatIsNotUnderstood) {
   EXPECT_EQ(Refusal("accuracy >"), "\"\" after >; a number");
   EXPECT_EQ(Refusal("mean accuracy > 0.9"), "a mean is \"mean accuracy > 0.9 over seed\"");
   EXPECT_EQ(Refusal("accuracy > 0.9 over seed"), "a mean is \"mean accuracy > 0.9 over seed\"");
+  EXPECT_EQ(Refusal("samples_per_second > 2 times where exchange = ring"),
+            "times is followed by an exchange as the table calls it: ps, ring");
+  EXPECT_EQ(Refusal("mean accuracy > 1 times ps"), "a mean is \"mean accuracy > 1 over seed\"");
   EXPECT_EQ(Refusal("param_hash equal"),
             "param_hash can be equal across ranks or equal across repeats");
   EXPECT_EQ(Refusal("accuracy > 0.9 where exchange"),
@@ -123,6 +127,25 @@ TEST_F(ExpectationOutcomes, WherePicks) {
   const ExpectationOutcome nobody = Evaluate("accuracy > 0.5 where cluster.workers = 9");
   EXPECT_FALSE(nobody.held);
   EXPECT_EQ(nobody.found, "no cell is picked by its where");
+}
+
+TEST_F(ExpectationOutcomes, TimesDividesByTheCellThatDiffersInTheExchangeAlone) {
+  for (CellSummary& cell : cells_) {
+    cell.settings = {{"exchange", "{kind: " + cell.exchange + "}"}};
+    cell.samples_per_second.median = (cell.exchange == "ps" ? 100 : 150) * cell.workers;
+  }
+  const ExpectationOutcome faster =
+      Evaluate("samples_per_second > 1.4 times ps where exchange = ring");
+  EXPECT_TRUE(faster.held);
+  EXPECT_EQ(faster.found,
+            "samples_per_second 150, 1.5 times that of ps (ring, 1 worker), samples_per_second "
+            "600, 1.5 times that of ps (ring, 4 workers)");
+  EXPECT_FALSE(Evaluate("samples_per_second > 1.6 times ps where exchange = ring").held);
+  EXPECT_TRUE(Evaluate("samples_per_second = 1 times ps where exchange = ps").held);
+  const ExpectationOutcome nobody = Evaluate("samples_per_second > 0.1 times ps async");
+  EXPECT_FALSE(nobody.held);
+  EXPECT_THAT(nobody.found,
+              HasSubstr("no samples_per_second to divide by that of ps async (ps, 1 worker)"));
 }
 
 TEST_F(ExpectationOutcomes, AFigureThatIsNotThereHoldsNothing) {

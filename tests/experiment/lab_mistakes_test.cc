@@ -156,6 +156,9 @@ TEST(LabReader, ExpectationsAreCheckedBeforeAnythingRuns) {
             "\"accuracy\"?");
   EXPECT_EQ(Refusal(Plus("expect: accuracy > 0.9\n")),
             "x.yaml:8: expect is \"accuracy > 0.9\"; a list, such as [accuracy > 0.95]");
+  EXPECT_EQ(Refusal(Plus("expect: [step_ms < 2 times pps]\n")),
+            "x.yaml:8: expect \"step_ms < 2 times pps\": no cell has the exchange \"pps\" after "
+            "times; one of ring");
   EXPECT_EQ(Refusal(Plus("expect: [efficiency > 0.8 where fabric.preste = nvlink4]\n")),
             "x.yaml:8: expect \"efficiency > 0.8 where fabric.preste = nvlink4\": unknown path "
             "\"fabric.preste\" after where; did you mean \"fabric.preset\"?");

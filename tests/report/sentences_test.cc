@@ -105,6 +105,25 @@ TEST(Sentences, SayWhichStalenessHelpedInWhichCase) {
           "helped."));
 }
 
+// Three repeats that hardly differ tell five percent apart; that is still not much of a help.
+TEST(Sentences, TellALittleHelpFromHelp) {
+  const Lab lab = ReadParts(
+      "parts:\n"
+      "  - {name: a, scenario: [{at_step: 3, rank: 2, slow: {factor: 3}}]}\n"
+      "  - {name: b, scenario: [{at_step: 3, rank: 0, slow: {factor: 3, rotate_every: 2}}]}\n");
+  std::vector<CellSummary> cells = {CellOf("a", "ps", 1000), CellOf("a", "ps staleness 2", 1050),
+                                    CellOf("a", "ps async", 1800), CellOf("b", "ps", 1000),
+                                    CellOf("b", "ps staleness 2", 1050)};
+  for (CellSummary& cell : cells) {
+    const double rate = cell.samples_per_second.median;
+    cell.samples_per_second = {.median = rate, .least = rate - 1, .most = rate + 1};
+  }
+  EXPECT_EQ(WriteSentences(lab, cells).back(),
+            "Against a rank that is always slow, no bound (1.80 times) helped and staleness 2 "
+            "(1.05 times) hardly; against a slowness that rotates, no staleness bound helped and "
+            "staleness 2 (1.05 times) hardly.");
+}
+
 TEST(Sentences, SayThatNothingHelpedWhereNothingDid) {
   const Lab lab = ReadParts(
       "parts:\n"
