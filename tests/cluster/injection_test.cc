@@ -79,18 +79,22 @@ class Injection : public ::testing::Test {
   std::string coordinator_;
 };
 
-// The median backward pass of a rank in steps [from, until), modelled seconds.
-double MedianBackward(const Record& record, int rank, int from, int until) {
+// The median of a column of a rank's steps [from, until), modelled seconds.
+double Median(const Record& record, int rank, const char* column, int from, int until) {
   std::vector<double> times;
   for (const StepLine& line : record.StepsOf(rank)) {
     const int step = std::stoi(line.at("step"));
     if (step >= from && step < until) {
-      times.push_back(std::stod(line.at("backward_s")));
+      times.push_back(std::stod(line.at(column)));
     }
   }
   EXPECT_FALSE(times.empty()) << "rank " << rank << ", steps " << from << " to " << until;
   std::sort(times.begin(), times.end());
   return times.empty() ? 0 : times[times.size() / 2];
+}
+
+double MedianBackward(const Record& record, int rank, int from, int until) {
+  return Median(record, rank, "backward_s", from, until);
 }
 
 const nlohmann::json* FindInjection(const Record& record, const std::string& member,
@@ -130,6 +134,50 @@ TEST_F(Injection, ASlowPhaseGrowsUntilTheReset) {
   EXPECT_GT(during, 1.7 * before);  // asked: 3; a busy machine adds to both
   EXPECT_LT(after, during / 1.7);
   EXPECT_LT(MedianBackward(record, 0, from + 1, until - 1), during / 1.7) << "rank 0 was not asked";
+}
+
+// Input, forward and optimizer by a time, and a link: 400 us are more than a step, so that the
+// queue in front of it runs dry. A ring of two crosses the link twice.
+TEST_F(Injection, PhasesSlowedByATimeAndALinkActUntilTheReset) {
+  struct Asked {
+    std::vector<std::string> flags;
+    std::string text;
+    const char* column;
+    double least;  // that the column grows by, of what was asked
+  };
+  const std::vector<Asked> all = {
+      {{"--rank", "1", "--slow", "input=400us"}, "input", "input_s", 100e-6},
+      {{"--rank", "1", "--slow", "forward=60us"}, "forward", "forward_s", 40e-6},
+      {{"--rank", "1", "--slow", "optimizer=60us"}, "optimizer", "optimizer_s", 40e-6},
+      {{"--link", "0-1", "--latency", "50us"}, "0-1", "exposed_s", 60e-6}};
+  for (const Asked& asked : all) {
+    Accept(asked.flags);
+  }
+  ASSERT_NO_FATAL_FAILURE(Steps(8));
+  Accept({"--reset"});
+  ASSERT_NO_FATAL_FAILURE(Steps(10));
+  run_->Signal(SIGINT);
+  EXPECT_EQ(run_->Wait(kLimit).exit_code, 3);
+  const Record record = ReadOneRecord(Out());
+  const nlohmann::json* reset = FindInjection(record, "worker 1", "reset");
+  ASSERT_NE(reset, nullptr) << nlohmann::json(record.injections).dump(1);
+  const int until = (*reset)["step"];
+  for (const Asked& asked : all) {
+    SCOPED_TRACE(asked.text);
+    const nlohmann::json* logged = FindInjection(record, "worker 1", asked.text);
+    ASSERT_NE(logged, nullptr) << nlohmann::json(record.injections).dump(1);
+    EXPECT_NE((*logged)["applied"], "");
+    const int from = (*logged)["step"];
+    ASSERT_GT(until, from + 5);
+    // The loader has two batches ready when it is slowed, and as many to catch up afterwards.
+    const double before = Median(record, 1, asked.column, 2, from);
+    const double during = Median(record, 1, asked.column, from + 3, until);
+    const double after = Median(record, 1, asked.column, until + 4, 1 << 30);
+    std::printf("%s, modelled us: %.1f before, %.1f slowed, %.1f after\n", asked.column,
+                before * 1e6, during * 1e6, after * 1e6);
+    EXPECT_GT(during, before + asked.least);
+    EXPECT_LT(after, during - asked.least / 2);
+  }
 }
 
 TEST_F(Injection, PausesLinksAndKillsAreLoggedAndAct) {

@@ -86,6 +86,31 @@ TEST(Mistakes, AMissingDataFileIsNamedBeforeAnythingStarts) {
                 AllOf(StartsWith("LAB:3: data.images is \"a\"; "), HasSubstr("No such file")));
 }
 
+// Found by the workers, who read it: the verdict names the file and what is wrong in it.
+TEST(Mistakes, ATruncatedDataFileEndsTheRunWithItsName) {
+  const TemporaryFolder folder;
+  const std::string two_images{"\0\0\x8\x3\0\0\0\x2\0\0\0\x1\0\0\0\x2\x10\x20\x30\x40", 20};
+  const std::string two_labels{"\0\0\x8\x1\0\0\0\x2\x0\x1", 10};
+  folder.Write("images", two_images.substr(0, 18));
+  folder.Write("test_images", two_images);
+  folder.Write("labels", two_labels);
+  folder.Write("test_labels", two_labels);
+  const LabText text{.model = "{kind: mlp, layers: [2, 2]}",
+                     .data =
+                         "{kind: idx, images: images, labels: labels, test_images: "
+                         "test_images, test_labels: test_labels}",
+                     .train = "{steps: 3, global_batch: 2}"};
+  const std::string lab = folder.Write("lab.yaml", text.Text());
+  const auto run = [&] { return RunToEnd({"run", lab, "--out", folder.path() + "/out"}, kLimit); };
+  const Finished truncated = run();
+  EXPECT_EQ(truncated.exit_code, 2) << truncated.out << truncated.err;
+  EXPECT_THAT(truncated.err,
+              AllOf(HasSubstr(folder.path() + "/images"), HasSubstr("the header promises 4")));
+  folder.Write("images", two_images);
+  const Finished whole = run();
+  EXPECT_EQ(whole.exit_code, 0) << whole.out << whole.err;
+}
+
 TEST(Mistakes, WhatThisBuildCannotDoIsRefusedByName) {
   ExpectRefused({.exchange = "{kind: nccl}"},
                 AllOf(StartsWith("LAB:6: exchange.kind is \"nccl\""), HasSubstr("collective")));

@@ -1,6 +1,7 @@
 // The same lab and seed give the same training, whatever carries the gradients: one process with
 // the global batch is the oracle for every synchronous exchange.
 #include <cmath>
+#include <map>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -135,6 +136,38 @@ sweep:
     EXPECT_TRUE(first[i].hash_equal_across_repeats);
     EXPECT_TRUE(second[i].hash_equal_across_repeats);
     EXPECT_EQ(first[i].param_hashes, second[i].param_hashes);
+  }
+}
+
+// 1437 = 4 x 359 + 1: the fifth batch of an epoch has one sample, so three of four ranks have none.
+TEST(OneTruth, AShortLastBatchIsReportedAndNoSampleIsLost) {
+  const Record record = RunLab(R"(parts:
+  - name: alone
+    with: {train: {steps: 15, global_batch: 359}, cluster: {workers: 1}, exchange: {kind: none}}
+  - name: together
+    with: {train: {steps: 15, global_batch: 359}}
+    sweep: {exchange: [{kind: collective, algorithm: ring}, {kind: ps}]}
+)");
+  const std::vector<CellSummary> cells = record.Cells();
+  ASSERT_EQ(cells.size(), 3U);
+  for (const CellSummary& cell : cells) {
+    SCOPED_TRACE(NameOf(cell));
+    ExpectSameCurve(cell, cells.front());
+    ExpectOneHash(cell);
+    std::map<std::string, std::int64_t> of_epoch;
+    std::map<std::string, std::int64_t> of_step;
+    for (const StepLine& line : record.steps) {
+      if (line.at("part") == cell.part && line.at("cell") == std::to_string(cell.cell)) {
+        of_epoch[line.at("epoch")] += std::stoll(line.at("samples"));
+        of_step[line.at("step")] += std::stoll(line.at("samples"));
+      }
+    }
+    EXPECT_EQ(of_epoch.size(), 3U);
+    for (const auto& [epoch, samples] : of_epoch) {
+      EXPECT_EQ(samples, 1437) << "epoch " << epoch;
+    }
+    EXPECT_EQ(of_step["4"], 359);
+    EXPECT_EQ(of_step["5"], 1);
   }
 }
 
