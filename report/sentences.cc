@@ -174,8 +174,8 @@ void DescribeStaleness(const Part& part, const experiment::SlowPhase& slow,
   }
   const std::string who =
       slow.rotate_every > 0
-          ? absl::StrFormat("a slowness that moves to the next rank every %d steps",
-                            slow.rotate_every)
+          ? "a slowness that moves to the next rank every " +
+                (slow.rotate_every == 1 ? "step" : absl::StrFormat("%d steps", slow.rotate_every))
           : absl::StrFormat("rank %d always slow", slow.rank);
   sentences.push_back(absl::StrFormat("%s: with %s, against the synchronous parameter server, %s.",
                                       part.name, who, Joined(effects)));

@@ -97,7 +97,7 @@ TEST(Sentences, SayWhichStalenessHelpedInWhichCase) {
           "always: with rank 2 always slow, against the synchronous parameter server, "
           "staleness 2 gains nothing beyond the spread of the repeats and no bound gives "
           "2.50 times its samples/s.",
-          "rotating: with a slowness that moves to the next rank every 1 steps, against the "
+          "rotating: with a slowness that moves to the next rank every step, against the "
           "synchronous parameter server, staleness 2 gives 1.70 times its samples/s and no "
           "bound gives 1.80 times its samples/s.",
           "Against a rank that is always slow, no bound (2.50 times) helped; against a "
