@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/address.h"
 #include "cli/commands.h"
 #include "cli/coordinator_process.h"
 
@@ -13,6 +14,7 @@ void AddCoordinatorCommand(CLI::App& app, int& exit_code) {
       app.add_subcommand("coordinator", "the coordinator of a cluster, in this process");
   command->footer("Example:\n  ranklab coordinator --listen 0.0.0.0:7070");
   command->add_option("--listen", options->listen, "address of the gRPC server")
+      ->check(AddressToListenMistake)
       ->capture_default_str();
   command->add_flag("--once", options->once, "end with the first lab, with its exit code");
   command

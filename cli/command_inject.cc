@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/address.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "coordinator/lab_client.h"
@@ -118,6 +119,7 @@ void AddInjectCommand(CLI::App& app, int& exit_code) {
       "  ranklab inject --reset\n"
       "Times are the modelled cluster's; the reply says how long that is here.");
   command->add_option("--coordinator", flags->coordinator, "its address, host:port")
+      ->check(AddressMistake)
       ->capture_default_str();
   command->add_option("--rank", flags->rank, "the worker it hits");
   command->add_option("--slow", flags->slow,

@@ -5,10 +5,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/address.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/launch_environment.h"
 #include "cli/member_process.h"
+#include "cli/signals.h"
 
 namespace ranklab::cli {
 namespace {
@@ -20,6 +22,7 @@ struct MemberFlags {
 };
 
 int RunMember(MemberFlags flags) {
+  BlockEndingSignals();
   const auto wanted = WantedRank(flags.rank, [](const char* name) { return std::getenv(name); });
   if (!wanted.ok()) {
     return Fail(wanted.status());
@@ -40,13 +43,18 @@ void AddMemberCommand(CLI::App& app, Role role, const char* name, const char* wo
       "The rank comes from --rank or the launch environment (RANK, SLURM_PROCID,\n"
       "OMPI_COMM_WORLD_RANK, PMI_RANK, JOB_COMPLETION_INDEX), else in order of joining.");
   command->add_option("--coordinator", flags->process.coordinator, "its address, host:port")
+      ->check(AddressMistake)
       ->capture_default_str();
   command->add_option("--listen", flags->process.listen, "address of this process's gRPC server")
+      ->check(AddressToListenMistake)
       ->capture_default_str();
   command->add_option("--tcp-port", flags->process.tcp_port, "port of the TCP wire; 0 is any")
       ->check(CLI::Range(0, 65535));
   command->add_option("--advertise", flags->process.advertise, "host that peers can reach");
   command->add_option("--rank", flags->rank, "wanted rank")->check(CLI::NonNegativeNumber);
+  command->add_flag("--once", flags->process.once, "end with the next lab, with its exit code");
+  // Given by `ranklab run` to the members it starts itself: it has the last word.
+  command->add_flag("--no-last-word", flags->process.no_last_word)->group("");
   command
       ->add_option("--join-timeout", flags->join_timeout_seconds,
                    "seconds to wait for the coordinator")

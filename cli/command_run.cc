@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/address.h"
 #include "cli/build_id.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -19,6 +20,7 @@
 #include "cli/run_recorder.h"
 #include "cli/signals.h"
 #include "coordinator/lab_client.h"
+#include "core/log.h"
 #include "core/status.h"
 #include "experiment/lab_reader.h"
 #include "report/table.h"
@@ -56,6 +58,17 @@ LocalClusterOptions PoolOf(const experiment::Lab& lab, int workers_for_all) {
   return pool;
 }
 
+// How long a silent coordinator is waited for: as long as the most patient cell says.
+Nanos SuspectAfter(const experiment::Lab& lab) {
+  Nanos longest{};
+  for (const experiment::Part& part : lab.parts) {
+    for (const experiment::Cell& cell : part.cells) {
+      longest = std::max(longest, cell.spec.cluster.suspect_after);
+    }
+  }
+  return longest;
+}
+
 void PrintPlan(const experiment::Lab& lab, const v1::Planned& plan) {
   std::printf("%s: %d cells, %d runs, %lld steps, about %.0f s", lab.name.c_str(), plan.cells(),
               plan.runs(), static_cast<long long>(plan.steps()), plan.expected_seconds());
@@ -79,7 +92,8 @@ class LabRun {
   int Run() {
     const absl::Status prepared = Prepare();
     if (!prepared.ok()) {
-      return Fail(prepared);
+      return Fail(interrupted_ ? absl::CancelledError("interrupted before the lab began")
+                               : prepared);
     }
     const absl::Status streamed = Stream();
     progress_.reset();
@@ -87,6 +101,9 @@ class LabRun {
       cluster_->End(kEndGrace);
     }
     Conclude(streamed);
+    if (cluster_ == nullptr && verdict_.has_value()) {
+      TellTheCoordinator();
+    }
     return Report();
   }
 
@@ -102,15 +119,16 @@ class LabRun {
       ASSIGN_OR_RETURN(cluster_, LocalCluster::Start(PoolOf(lab_, flags_.workers)));
       address = cluster_->coordinator();
     }
-    ASSIGN_OR_RETURN(client_, coordinator::LabClient::Connect(address, flags_.JoinTimeout()));
-    return absl::OkStatus();
-  }
-
-  absl::Status Stream() {
-    SignalWatcher signals([this](int) {
+    client_ = std::make_unique<coordinator::LabClient>(address);
+    // A signal of before has waited for this.
+    signals_.emplace([this](int) {
       interrupted_ = true;
       client_->Cancel();
     });
+    return client_->AwaitAnswer(flags_.JoinTimeout());
+  }
+
+  absl::Status Stream() {
     v1::RunLabRequest request;
     request.set_lab_name(lab_.file);
     request.set_lab_text(lab_.text);
@@ -120,12 +138,14 @@ class LabRun {
     request.set_dismiss_pool(cluster_ != nullptr);
     request.set_join_timeout_ns(flags_.JoinTimeout().count());
     request.set_build(kBuild);
+    request.set_concludes(true);
     absl::Status recorded;
-    const absl::Status streamed = client_->RunLab(request, [&](const v1::RunEvent& event) {
-      if (recorded.ok()) {
-        recorded = OnEvent(event);
-      }
-    });
+    const absl::Status streamed =
+        client_->RunLab(request, SuspectAfter(lab_), [&](const v1::RunEvent& event) {
+          if (recorded.ok()) {
+            recorded = OnEvent(event);
+          }
+        });
     RETURN_IF_ERROR(recorded);
     return streamed;
   }
@@ -164,6 +184,15 @@ class LabRun {
       std::fprintf(stderr, "ranklab: %s\n", MessageOf(written).c_str());
       exit_code_ = std::max(exit_code_, kFailedExpectation);
     }
+    exit_code_ = std::max(exit_code_, recorder_->summary().exit_code);
+  }
+
+  // Services that end with the lab (--once) take its exit code from here.
+  void TellTheCoordinator() {
+    const absl::Status told = client_->Conclude(exit_code_, recorder_->summary().verdict);
+    if (!told.ok()) {
+      Log(LogLevel::kWarning, "the verdict did not reach the coordinator: %s", MessageOf(told));
+    }
   }
 
   int Report() {
@@ -189,10 +218,10 @@ class LabRun {
                   report::PageHasCharts() ? "" : " (no charts: built without npm)");
     }
     std::fflush(stdout);
-    if (summary.exit_code != kSuccess) {
+    if (exit_code_ != kSuccess) {
       std::fprintf(stderr, "ranklab: %s\n", summary.verdict.c_str());
     }
-    return summary.exit_code;
+    return exit_code_;
   }
 
   const RunFlags& flags_;
@@ -204,10 +233,12 @@ class LabRun {
   std::unique_ptr<Progress> progress_;
   std::optional<v1::Verdict> verdict_;
   std::atomic<bool> interrupted_{false};
+  std::optional<SignalWatcher> signals_;  // borrows the client
   int exit_code_ = kSuccess;
 };
 
 int RunLabCommand(const RunFlags& flags) {
+  BlockEndingSignals();
   const absl::StatusOr<experiment::Lab> lab = experiment::ReadLabFile(flags.lab, flags.overrides);
   if (!lab.ok()) {
     return Fail(lab.status());
@@ -238,8 +269,10 @@ void AddRunCommand(CLI::App& app, int& exit_code) {
   command->add_option("--set", flags->overrides, "PATH=VALUE, on every part; may be repeated");
   command->add_option("--out", flags->out, "folder for records; this run's is NAME-TIME below it")
       ->capture_default_str();
-  command->add_option("--coordinator", flags->coordinator,
-                      "run on the cluster of this coordinator, host:port");
+  command
+      ->add_option("--coordinator", flags->coordinator,
+                   "run on the cluster of this coordinator, host:port")
+      ->check(AddressMistake);
   command->add_option("--workers", flags->workers, "workers on this machine for `workers: all`")
       ->check(CLI::Range(1, 256));
   command

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <google/protobuf/util/json_util.h>
 
+#include "cli/address.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "coordinator/lab_client.h"
@@ -72,6 +73,7 @@ void AddStatusCommand(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("status", "who is in the cluster and what they do");
   command->footer("Example:\n  ranklab status --coordinator 127.0.0.1:7070 --json");
   command->add_option("--coordinator", flags->coordinator, "its address, host:port")
+      ->check(AddressMistake)
       ->capture_default_str();
   command->add_flag("--json", flags->json, "as JSON");
   command->callback(

@@ -37,6 +37,7 @@ void Announce(int fd, int port) {
 }  // namespace
 
 int RunCoordinatorProcess(const CoordinatorProcessOptions& options) {
+  BlockEndingSignals();
   SetLogName("coordinator");
   transport::LiveLoop loop;
   StatusLatch finished;

@@ -88,7 +88,7 @@ absl::StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
     for (int i = 0; i < count; ++i) {
       RETURN_IF_ERROR(cluster->Spawn(absl::StrFormat("%s process %d", words, i),
                                      {role, "--coordinator", cluster->coordinator_, "--listen",
-                                      "127.0.0.1:0", "--rank", std::to_string(i)},
+                                      "127.0.0.1:0", "--rank", std::to_string(i), "--no-last-word"},
                                      -1));
     }
     return absl::OkStatus();
@@ -98,7 +98,15 @@ absl::StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
   return cluster;
 }
 
-LocalCluster::~LocalCluster() { End(std::chrono::seconds(2)); }
+LocalCluster::~LocalCluster() {
+  Reap();
+  for (const Process& process : processes_) {
+    if (!process.ended) {
+      kill(process.pid, SIGTERM);
+    }
+  }
+  End(std::chrono::seconds(2));
+}
 
 absl::Status LocalCluster::Spawn(std::string name, std::vector<std::string> arguments,
                                  int announce_fd) {

@@ -24,7 +24,7 @@ class LocalCluster {
   // Starts the coordinator, waits for its port, starts the members. They join by themselves.
   // Errors: Unavailable, a process ended before it was up; DeadlineExceeded, by name.
   static absl::StatusOr<std::unique_ptr<LocalCluster>> Start(const LocalClusterOptions& options);
-  ~LocalCluster();  // End
+  ~LocalCluster();  // asks whoever is left to end (SIGTERM), then End
 
   const std::string& coordinator() const { return coordinator_; }  // "127.0.0.1:40123"
 

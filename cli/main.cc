@@ -3,10 +3,8 @@
 #include "cli/build_id.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
-#include "cli/signals.h"
 
 int main(int argc, char** argv) {
-  ranklab::cli::BlockEndingSignals();
   CLI::App app{
       "ranklab: a lab bench for distributed training. Coordinator, workers and parameter servers\n"
       "talk gRPC and train for real; a lab file says what to train, how gradients are exchanged,\n"

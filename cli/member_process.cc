@@ -5,10 +5,9 @@
 #include <thread>
 #include <utility>
 
+#include <grpcpp/impl/service_type.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-
-#include <grpcpp/impl/service_type.h>
 
 #include "cli/build_id.h"
 #include "cli/describe_services.h"
@@ -72,7 +71,8 @@ class MemberProcess {
     const absl::Status why = ended_.Wait(std::chrono::seconds(5), "the end of the session");
     host_->Shutdown(std::chrono::milliseconds(200));
     loop_.Stop();
-    if (!why.ok() && !absl::IsCancelled(why)) {
+    const bool told_by_parent = options_.no_last_word && absl::IsUnavailable(why);
+    if (!why.ok() && !absl::IsCancelled(why) && !told_by_parent) {
       return Fail(why);
     }
     return exit_code_;
@@ -114,6 +114,7 @@ class MemberProcess {
     join.set_build(kBuild);
     join.set_cores(std::thread::hardware_concurrency());
     join.set_host_id(HostName());
+    join.set_once(options_.once);
     worker::Member* member = member_.get();
     coordinator::SessionEvents events;
     events.joined = [](std::uint64_t id) { Log(LogLevel::kInfo, "joined as member %d", id); };

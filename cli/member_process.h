@@ -18,6 +18,8 @@ struct MemberProcessOptions {
   std::string advertise;             // host that peers can reach; empty: from `listen`
   std::optional<Rank> rank;          // wanted; from the flags or the launch environment
   Nanos join_timeout = std::chrono::seconds(30);
+  bool once = false;          // end with the next lab, with its exit code
+  bool no_last_word = false;  // a lost coordinator is for its parent to report
 };
 
 // Runs until dismissed, interrupted or lost. Returns the process's exit code.

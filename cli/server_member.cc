@@ -5,7 +5,7 @@
 
 #include "compute/device.h"
 #include "coordinator/barrier.h"
-#include "core/check.h"
+#include "core/run_on_loop.h"
 #include "core/status.h"
 #include "experiment/lab_spec.h"
 #include "ps/placement.h"
@@ -18,19 +18,6 @@ namespace ranklab::cli {
 namespace {
 
 using experiment::ParameterServerSpec;
-
-constexpr Nanos kLoopTimeout = std::chrono::seconds(30);
-
-// Runs `task` on the loop and waits for it.
-void OnLoop(EventLoop& loop, Task task) {
-  StatusLatch done;
-  loop.Post([&] {
-    task();
-    done.Set(absl::OkStatus());
-  });
-  const absl::Status status = done.Wait(kLoopTimeout, "the loop");
-  RANKLAB_CHECK(status.ok(), "%s", MessageOf(status));
-}
 
 // The initial parameters of `range`: what every worker starts from too.
 absl::StatusOr<std::unique_ptr<compute::Buffer>> InitialParameters(const experiment::LabSpec& spec,
@@ -75,7 +62,7 @@ class ServerMember::Serving {
   ~Serving() {
     // Its answers in flight end with the transport; then nothing points here any more.
     network_.Abort(ranklab::Aborted("the run is over"));
-    OnLoop(loop_, [this] {
+    RunOnLoop(loop_, [this] {
       server_.reset();
       shard_.reset();
     });
@@ -100,7 +87,7 @@ class ServerMember::Serving {
                              .shape = {range_.size(), 1, 1, 1},
                              .device = &device_};
     absl::Status made;
-    OnLoop(loop_, [&] {
+    RunOnLoop(loop_, [&] {
       auto shard = ps::Shard::Make(loop_, options, make, view);
       made = shard.status();
       if (shard.ok()) {
@@ -114,7 +101,7 @@ class ServerMember::Serving {
 
   ps::ServerReport Report() {
     ps::ServerReport report;
-    OnLoop(loop_, [&] { report = server_->Report(); });
+    RunOnLoop(loop_, [&] { report = server_->Report(); });
     return report;
   }
 
@@ -122,7 +109,7 @@ class ServerMember::Serving {
 
   Holding Describe() {
     Holding holding;
-    OnLoop(loop_, [&] {
+    RunOnLoop(loop_, [&] {
       if (server_ == nullptr) {
         return;
       }
@@ -205,10 +192,9 @@ void ServerMember::Run(worker::Member& member, worker::GenerationInbox& inbox) {
   v1::CellResult result = ToMessage(report);
   const worker::Network::Report network_report = (*network)->Describe();
   if (served.ok() && worker::IsHeldToAccount(cell->spec)) {
-    worker::AddAccount(
-        result, cell->network.port,
-        worker::ClaimedByServer(cell->spec, serving.range().size(), report.updates),
-        network_report);
+    worker::AddAccount(result, cell->network.port,
+                       worker::ClaimedByServer(cell->spec, serving.range().size(), report.updates),
+                       network_report);
   }
   worker::AddTo(result, network_report, (*network)->transport());
   member.SendResult(inbox, served, std::move(result));

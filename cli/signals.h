@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM as calls. Block them first thing in main, before any thread starts.
+// SIGINT and SIGTERM as calls.
 #pragma once
 
 #include <atomic>
@@ -7,6 +7,8 @@
 
 namespace ranklab::cli {
 
+// For a command that watches for them: first thing, before any thread starts. What comes before the
+// watcher waits for it.
 void BlockEndingSignals();
 void UnblockEndingSignals();  // in a child, before exec
 

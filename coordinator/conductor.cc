@@ -127,6 +127,7 @@ GenerationTask Conductor::TaskOf(const PlannedRun& run) {
   assignment.set_cell(planned.cell->index);
   assignment.set_repeat(run.repeat);
   assignment.set_time_scale(planned.time_scale);
+  assignment.set_suspect_after_ns(planned.cell->spec.cluster.suspect_after.count());
   return task;
 }
 

@@ -1,21 +1,15 @@
 #include "coordinator/control_plane.h"
 
-#include <random>
 #include <utility>
-#include <variant>
 
-#include "core/check.h"
 #include "core/log.h"
-#include "core/overloaded.h"
 #include "core/status.h"
-#include "experiment/lab_reader.h"
 
 namespace ranklab::coordinator {
 namespace {
 
 constexpr Nanos kTickEvery = std::chrono::milliseconds(50);
 constexpr Nanos kJoinWithin = std::chrono::seconds(10);
-constexpr Nanos kQuietWithin = std::chrono::seconds(1);
 constexpr const char* kConnectionClosed = "the session's connection closed";
 
 JoinRequest FromProto(const v1::JoinRequest& proto) {
@@ -46,13 +40,6 @@ v1::MemberStatus ToProto(const PoolMember& member, Nanos now) {
   proto.set_clock_offset_ns(member.heartbeat.clock_offset.count());
   proto.set_clock_residual_ns(member.heartbeat.clock_residual.count());
   return proto;
-}
-
-v1::RunEvent VerdictEvent(int exit_code, const std::string& text) {
-  v1::RunEvent event;
-  event.mutable_verdict()->set_exit_code(exit_code);
-  event.mutable_verdict()->set_text(text);
-  return event;
 }
 
 }  // namespace
@@ -87,7 +74,13 @@ void ControlPlane::Tick() {
     }
   }
   if (conductor_ != nullptr) {
-    Carry(conductor_->Tick(now));
+    Carry(client_dropped_.empty() ? conductor_->Tick(now)
+                                  : conductor_->Cancel(client_dropped_, now));
+  }
+  if (concluding_ && now >= concluding_->until) {
+    Settle({.exit_code = 3,
+            .text = "the lab is complete, but its client did not say what it made of it",
+            .dismiss_pool = concluding_->end.dismiss_pool});
   }
   FinishOnceQuiet();
 }
@@ -135,6 +128,7 @@ void ControlPlane::Join(MemberStream& stream, Session& session, const v1::JoinRe
     return;
   }
   session.member = *joined;
+  session.once = request.once();
   streams_[*joined] = &stream;
   v1::CoordinatorMessage message;
   message.mutable_joined()->set_member(*joined);
@@ -194,93 +188,11 @@ MemberStream* ControlPlane::StreamOf(MemberId member) const {
   return found == streams_.end() ? nullptr : found->second;
 }
 
-// ---- the lab --------------------------------------------------------------------------------
+// ---- the end --------------------------------------------------------------------------------
 
-void ControlPlane::RunLab(const v1::RunLabRequest& request, ClientStream& client) {
-  StartTicking();
-  ++open_clients_;
-  if (shut_down_ || finishing_) {
-    client.Close(Unavailable("the coordinator is ending"));
-    return;
-  }
-  if (conductor_ != nullptr) {
-    client.Close(ResourceExhausted("a lab is running: %s", conductor_->lab_name()));
-    return;
-  }
-  if (!request.build().empty() && request.build() != options_.build) {
-    client.Close(FailedPrecondition("the client is build \"%s\", the coordinator is build \"%s\"",
-                                    request.build(), options_.build));
-    return;
-  }
-  client_ = &client;
-  const bool dismiss_pool = request.dismiss_pool() || options_.once;
-  const std::vector<std::string> overrides(request.overrides().begin(), request.overrides().end());
-  absl::StatusOr<experiment::Lab> lab =
-      experiment::ReadLab(request.lab_text(), request.lab_name(), overrides);
-  if (!lab.ok()) {
-    const std::string text = MessageOf(lab.status());
-    client.Send(VerdictEvent(2, text));
-    End({.exit_code = 2, .text = text, .dismiss_pool = dismiss_pool});
-    return;
-  }
-  membership_.SetSuspectAfter(options_.suspect_after);
-  conductor_ = std::make_unique<Conductor>(
-      *std::move(lab),
-      ConductorOptions{
-          .join_timeout = Nanos(request.join_timeout_ns()),
-          .dismiss_pool = dismiss_pool,
-          .seed = (std::uint64_t{std::random_device()()} << 32) ^ std::random_device()()},
-      membership_, options_.forecast, loop_.Now());
-  Carry(conductor_->Tick(loop_.Now()));
-}
-
-void ControlPlane::Ended(ClientStream& client) {
-  --open_clients_;
-  if (client_ == &client) {
-    client_ = nullptr;
-    if (conductor_ != nullptr) {
-      Carry(conductor_->Cancel("cancelled by the client", loop_.Now()));
-    }
-  }
-  FinishOnceQuiet();
-}
-
-void ControlPlane::Carry(Actions actions) {
-  for (Action& action : actions) {
-    std::visit(Overloaded{[this](SendToMember& send) {
-                            if (MemberStream* stream = StreamOf(send.member)) {
-                              stream->Send(std::move(send.message));
-                            }
-                          },
-                          [this](TellClient& tell) {
-                            if (client_ != nullptr) {
-                              client_->Send(std::move(tell.event));
-                            }
-                          },
-                          [this](const EndLab& end) { End(end); }},
-               action);
-  }
-}
-
-void ControlPlane::End(const EndLab& end) {
-  last_verdict_ = end.text;
-  conductor_.reset();
-  membership_.SetSuspectAfter(options_.suspect_after);
-  if (client_ != nullptr) {
-    std::exchange(client_, nullptr)->Close(absl::OkStatus());
-  }
-  if (end.dismiss_pool) {
-    Dismiss(end.exit_code, end.text);
-  }
-  if (end.dismiss_pool || options_.once) {
-    finishing_ = end.exit_code;
-    finish_by_ = loop_.Now() + kQuietWithin;
-  }
-}
-
-void ControlPlane::Dismiss(int exit_code, const std::string& reason) {
+void ControlPlane::Dismiss(int exit_code, const std::string& reason, Whom whom) {
   for (auto& [stream, session] : sessions_) {
-    if (session.closing) {
+    if (session.closing || (whom == Whom::kThoseWithOnce && !session.once)) {
       continue;
     }
     if (session.member != 0) {
@@ -305,16 +217,6 @@ void ControlPlane::FinishOnceQuiet() {
   }
 }
 
-absl::StatusOr<v1::InjectReply> ControlPlane::Inject(const v1::InjectRequest& request) {
-  if (conductor_ == nullptr) {
-    return FailedPrecondition("no lab is running");
-  }
-  Actions actions;
-  absl::StatusOr<v1::InjectReply> reply = conductor_->Inject(request, actions);
-  Carry(std::move(actions));
-  return reply;
-}
-
 v1::StatusReply ControlPlane::Status() const {
   v1::StatusReply status;
   status.set_build(options_.build);
@@ -332,10 +234,11 @@ void ControlPlane::Shutdown(int exit_code, const std::string& reason) {
   if (conductor_ != nullptr) {
     Carry(conductor_->Cancel("the coordinator was stopped: " + reason, loop_.Now()));
   }
+  concluding_.reset();
   finishing_.reset();  // whoever shuts us down needs no telling
   shut_down_ = true;
   loop_.Cancel(tick_);
-  Dismiss(exit_code, reason);
+  Dismiss(exit_code, reason, Whom::kEverybody);
 }
 
 }  // namespace ranklab::coordinator

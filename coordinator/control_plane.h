@@ -3,6 +3,7 @@
 // it. Every call on the loop.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -45,6 +46,10 @@ class ClientStream {
   virtual ~ClientStream() = default;
   virtual void Send(v1::RunEvent event) = 0;
   virtual void Close(absl::Status status) = 0;
+  // Close that forgets what was sent and is not on its way yet.
+  virtual void Drop(absl::Status status) = 0;
+  virtual Bytes waiting() const = 0;     // of events that were sent and that nobody took yet
+  virtual std::string peer() const = 0;  // "ipv4:10.0.0.3:41234"
 };
 
 class ControlPlane {
@@ -60,9 +65,15 @@ class ControlPlane {
   void Ended(MemberStream& stream);
 
   // Events until the verdict, then Close with Ok. Errors, by Close: ResourceExhausted, a lab is
-  // running (its name); FailedPrecondition, another build; Unavailable, shut down.
+  // running or its client has yet to conclude; FailedPrecondition, another build; Unavailable, shut
+  // down; Cancelled, the client does not read its events.
   void RunLab(const v1::RunLabRequest& request, ClientStream& client);
   void Ended(ClientStream& client);  // also when it went away: then its lab is cancelled
+
+  // The client's word on a complete lab that promised one (RunLabRequest.concludes): whatever ends
+  // with the lab ends with this exit code. Otherwise it is only kept, for Status.
+  // Errors: InvalidArgument, no exit code of the command line.
+  absl::Status Conclude(const v1::ConcludeRequest& request);
 
   absl::StatusOr<v1::InjectReply> Inject(const v1::InjectRequest& request);
   v1::StatusReply Status() const;
@@ -75,15 +86,25 @@ class ControlPlane {
     MemberId member = 0;  // 0: has not joined
     Nanos join_until{};
     bool closing = false;
+    bool once = false;  // ends with the lab
+  };
+  enum class Whom : std::uint8_t { kEverybody, kThoseWithOnce };
+  // A complete lab whose client judges it; somebody ends with what it says.
+  struct Concluding {
+    EndLab end;
+    Nanos until{};
   };
 
   void Join(MemberStream& stream, Session& session, const v1::JoinRequest& request);
   void Beat(MemberId member, const v1::Heartbeat& heartbeat);
   void CloseSession(MemberStream& stream, Session& session, absl::Status status);
-  void Dismiss(int exit_code, const std::string& reason);
+  void Dismiss(int exit_code, const std::string& reason, Whom whom);
   void AnnounceLosses();
   void Carry(Actions actions);
+  void TellLabsClient(v1::RunEvent event);
   void End(const EndLab& end);
+  bool SomebodyEndsWithTheLab() const;
+  void Settle(const EndLab& end);
   void FinishOnceQuiet();
   void StartTicking();
   void ScheduleTick();
@@ -97,7 +118,10 @@ class ControlPlane {
   std::map<MemberId, MemberStream*> streams_;
   std::unique_ptr<Conductor> conductor_;
   ClientStream* client_ = nullptr;  // of the running lab
-  int open_clients_ = 0;            // RunLab calls that have not ended
+  bool client_concludes_ = false;
+  std::string client_dropped_;  // why; its lab is still to be cancelled
+  std::optional<Concluding> concluding_;
+  int open_clients_ = 0;  // RunLab calls that have not ended
   TimerId tick_ = TimerId::kNone;
   std::optional<int> finishing_;  // the exit code, while streams come to their end
   Nanos finish_by_{};

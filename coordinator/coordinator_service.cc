@@ -24,6 +24,9 @@ class CoordinatorService::Core final : public v1::Coordinator::CallbackService,
                                       v1::ReadClockReply* reply) override;
   grpc::ServerWriteReactor<v1::RunEvent>* RunLab(grpc::CallbackServerContext* context,
                                                  const v1::RunLabRequest* request) override;
+  grpc::ServerUnaryReactor* Conclude(grpc::CallbackServerContext* context,
+                                     const v1::ConcludeRequest* request,
+                                     v1::ConcludeReply* reply) override;
   grpc::ServerUnaryReactor* Inject(grpc::CallbackServerContext* context,
                                    const v1::InjectRequest* request,
                                    v1::InjectReply* reply) override;
@@ -103,7 +106,10 @@ class Call : public Reactor,
     Close(absl::CancelledError("the call is over"));
   }
 
+  void Forget() { queue_.Clear(); }
+
   Core& core() { return *core_; }
+  Bytes queued() const { return queue_.bytes(); }
   bool closing() const { return closing_; }
   bool finished() const { return finished_; }
 
@@ -170,12 +176,23 @@ template <typename Core>
 class RunCall final
     : public Call<Core, grpc::ServerWriteReactor<v1::RunEvent>, ClientStream, v1::RunEvent> {
  public:
-  using RunCall::Call::Call;
+  RunCall(std::shared_ptr<Core> core, std::string peer)
+      : RunCall::Call(std::move(core)), peer_(std::move(peer)) {}
 
   void Begin(const v1::RunLabRequest& request) {
     this->KeepUntilDone();
     this->Post([this, request] { this->core().plane().RunLab(request, *this); });
   }
+
+  void Drop(absl::Status status) override {
+    this->Forget();
+    this->Close(std::move(status));
+  }
+  Bytes waiting() const override { return this->queued(); }
+  std::string peer() const override { return peer_; }
+
+ private:
+  const std::string peer_;
 };
 
 }  // namespace
@@ -188,8 +205,8 @@ CoordinatorService::Core::Session(grpc::CallbackServerContext*) {
 }
 
 grpc::ServerWriteReactor<v1::RunEvent>* CoordinatorService::Core::RunLab(
-    grpc::CallbackServerContext*, const v1::RunLabRequest* request) {
-  const auto call = std::make_shared<RunCall<Core>>(shared_from_this());
+    grpc::CallbackServerContext* context, const v1::RunLabRequest* request) {
+  const auto call = std::make_shared<RunCall<Core>>(shared_from_this(), context->peer());
   call->Begin(*request);
   return call.get();
 }
@@ -201,6 +218,17 @@ grpc::ServerUnaryReactor* CoordinatorService::Core::ReadClock(grpc::CallbackServ
   reply->set_now_ns(loop_.Now().count());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(grpc::Status::OK);
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::Core::Conclude(grpc::CallbackServerContext* context,
+                                                             const v1::ConcludeRequest* request,
+                                                             v1::ConcludeReply*) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  // The request lives until Finish.
+  loop_.Post([self = shared_from_this(), request, reactor] {
+    reactor->Finish(ToGrpc(self->plane_.Conclude(*request)));
+  });
   return reactor;
 }
 

@@ -10,6 +10,7 @@
 
 #include "coordinator/channel.h"
 #include "coordinator/grpc_status.h"
+#include "core/seconds.h"
 #include "core/status.h"
 #include "protos/coordinator.grpc.pb.h"
 
@@ -20,10 +21,7 @@ namespace {
 // asking for the clock meanwhile.
 constexpr std::chrono::hours kLabMost(24);
 constexpr std::chrono::seconds kCallMost(10);
-constexpr std::chrono::seconds kSilenceMost(5);
-constexpr absl::Duration kAskEvery = absl::Milliseconds(500);
-
-double Seconds(Nanos duration) { return std::chrono::duration<double>(duration).count(); }
+constexpr Nanos kAskEvery = std::chrono::milliseconds(500);
 
 void SetDeadline(grpc::ClientContext& context, std::chrono::nanoseconds within) {
   context.set_deadline(std::chrono::system_clock::now() +
@@ -40,7 +38,7 @@ class LabClient::Core {
         stub_(v1::Coordinator::NewStub(channel_)) {}
 
   absl::Status AwaitAnswer(Nanos timeout);
-  absl::Status RunLab(const v1::RunLabRequest& request,
+  absl::Status RunLab(const v1::RunLabRequest& request, Nanos suspect_after,
                       absl::FunctionRef<void(const v1::RunEvent&)> on_event);
   void Cancel();
 
@@ -59,7 +57,7 @@ class LabClient::Core {
   }
 
  private:
-  void WatchForSilence(grpc::ClientContext& lab);
+  void WatchForSilence(grpc::ClientContext& lab, Nanos suspect_after);
   absl::Status Explain(const absl::Status& status) const;
 
   const std::string address_;
@@ -84,15 +82,28 @@ absl::Status LabClient::Core::AwaitAnswer(Nanos timeout) {
   grpc::ClientContext context;
   SetDeadline(context, timeout);
   context.set_wait_for_ready(true);
+  {
+    absl::MutexLock lock(&mutex_);
+    if (cancelled_) {
+      return absl::CancelledError("cancelled");
+    }
+    running_ = &context;
+  }
   v1::ReadClockReply reply;
   const grpc::Status status = stub_->ReadClock(&context, v1::ReadClockRequest(), &reply);
+  absl::MutexLock lock(&mutex_);
+  running_ = nullptr;
+  if (cancelled_) {
+    return absl::CancelledError("cancelled");
+  }
   if (status.ok()) {
     return absl::OkStatus();
   }
-  return DeadlineExceeded("no coordinator answers at %s within %.1f s", address_, Seconds(timeout));
+  return DeadlineExceeded("no coordinator answers at %s within %.1f s", address_,
+                          SecondsOf(timeout));
 }
 
-absl::Status LabClient::Core::RunLab(const v1::RunLabRequest& request,
+absl::Status LabClient::Core::RunLab(const v1::RunLabRequest& request, Nanos suspect_after,
                                      absl::FunctionRef<void(const v1::RunEvent&)> on_event) {
   grpc::ClientContext context;
   SetDeadline(context, kLabMost);
@@ -105,7 +116,7 @@ absl::Status LabClient::Core::RunLab(const v1::RunLabRequest& request,
     silent_ = false;
   }
   const auto reader = stub_->RunLab(&context, request);
-  std::thread watch([this, &context] { WatchForSilence(context); });
+  std::thread watch([this, &context, suspect_after] { WatchForSilence(context, suspect_after); });
   v1::RunEvent event;
   bool verdict = false;
   while (reader->Read(&event)) {
@@ -132,8 +143,8 @@ absl::Status LabClient::Core::RunLab(const v1::RunLabRequest& request,
     return absl::CancelledError("the lab was cancelled");
   }
   if (silent) {
-    return Unavailable("the coordinator at %s was lost: no answer for %d s", address_,
-                       kSilenceMost.count());
+    return Unavailable("the coordinator at %s was lost: no answer for %.1f s", address_,
+                       SecondsOf(suspect_after));
   }
   const absl::Status why = FromGrpc(ended);
   if (why.ok() || absl::IsUnavailable(why)) {
@@ -143,16 +154,16 @@ absl::Status LabClient::Core::RunLab(const v1::RunLabRequest& request,
   return why;
 }
 
-void LabClient::Core::WatchForSilence(grpc::ClientContext& lab) {
+void LabClient::Core::WatchForSilence(grpc::ClientContext& lab, Nanos suspect_after) {
   const auto over = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return running_ == nullptr; };
   while (true) {
     grpc::ClientContext context;
     {
       absl::MutexLock lock(&mutex_);
-      if (mutex_.AwaitWithTimeout(absl::Condition(&over), kAskEvery)) {
+      if (mutex_.AwaitWithTimeout(absl::Condition(&over), absl::FromChrono(kAskEvery))) {
         return;
       }
-      SetDeadline(context, kSilenceMost);
+      SetDeadline(context, suspect_after);
       asking_ = &context;
     }
     v1::ReadClockReply reply;
@@ -178,22 +189,31 @@ void LabClient::Core::Cancel() {
   }
 }
 
-absl::StatusOr<std::unique_ptr<LabClient>> LabClient::Connect(const std::string& address,
-                                                              Nanos timeout) {
-  auto core = std::make_unique<Core>(address);
-  RETURN_IF_ERROR(core->AwaitAnswer(timeout));
-  return std::unique_ptr<LabClient>(new LabClient(std::move(core)));
-}
-
-LabClient::LabClient(std::unique_ptr<Core> core) : core_(std::move(core)) {}
+LabClient::LabClient(const std::string& address) : core_(std::make_unique<Core>(address)) {}
 LabClient::~LabClient() = default;
 
-absl::Status LabClient::RunLab(const v1::RunLabRequest& request,
+absl::StatusOr<std::unique_ptr<LabClient>> LabClient::Connect(const std::string& address,
+                                                              Nanos timeout) {
+  auto client = std::make_unique<LabClient>(address);
+  RETURN_IF_ERROR(client->AwaitAnswer(timeout));
+  return client;
+}
+
+absl::Status LabClient::AwaitAnswer(Nanos timeout) { return core_->AwaitAnswer(timeout); }
+
+absl::Status LabClient::RunLab(const v1::RunLabRequest& request, Nanos suspect_after,
                                absl::FunctionRef<void(const v1::RunEvent&)> on_event) {
-  return core_->RunLab(request, on_event);
+  return core_->RunLab(request, suspect_after, on_event);
 }
 
 void LabClient::Cancel() { core_->Cancel(); }
+
+absl::Status LabClient::Conclude(int exit_code, const std::string& text) {
+  v1::ConcludeRequest request;
+  request.set_exit_code(exit_code);
+  request.set_text(text);
+  return core_->Call(&v1::Coordinator::Stub::Conclude, request).status();
+}
 
 absl::StatusOr<v1::InjectReply> LabClient::Inject(const v1::InjectRequest& request) {
   return core_->Call(&v1::Coordinator::Stub::Inject, request);

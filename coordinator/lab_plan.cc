@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "core/overloaded.h"
+#include "core/seconds.h"
 #include "core/status.h"
 #include "fabric/time_scale.h"
 
@@ -44,17 +45,15 @@ PlannedCell Describe(const experiment::Part& part, const experiment::Cell& cell)
           .time_scale = Native(spec) ? 1.0 : spec.fabric.time_scale};
 }
 
-double Seconds(Nanos nanos) { return std::chrono::duration<double>(nanos).count(); }
-
 absl::StatusOr<double> ChooseScale(const PlannedCell& planned, const Calibration& calibration) {
   const CellForecast& forecast = planned.forecast;
   const fabric::TimeScaleInputs inputs{
-      .compute = {.real_seconds = Seconds(calibration.compute),
+      .compute = {.real_seconds = SecondsOf(calibration.compute),
                   .modelled_seconds = forecast.modelled_compute_seconds},
-      .exchange = {.real_seconds = Seconds(calibration.exchange),
+      .exchange = {.real_seconds = SecondsOf(calibration.exchange),
                    .modelled_seconds = forecast.modelled_exchange_seconds},
-      .latency = {.real_seconds = Seconds(calibration.latency),
-                  .modelled_seconds = Seconds(forecast.modelled_alpha)}};
+      .latency = {.real_seconds = SecondsOf(calibration.latency),
+                  .modelled_seconds = SecondsOf(forecast.modelled_alpha)}};
   if (!planned.cell->spec.compute.native() && forecast.modelled_compute_seconds <= 0) {
     return Internal("%s: no time scale follows from a modelled compute of %g s", planned.name,
                     forecast.modelled_compute_seconds);
@@ -185,8 +184,8 @@ double LabPlan::ExpectedSeconds(int cell) const {
     const auto measured = calibrations_.find(CalibrationKey(cell));
     step = measured == calibrations_.end()
                ? kNativeStepSeconds + exchange
-               : Seconds(measured->second.compute) +
-                     std::max(exchange, Seconds(measured->second.exchange));
+               : SecondsOf(measured->second.compute) +
+                     std::max(exchange, SecondsOf(measured->second.exchange));
   }
   return kRunSeconds + static_cast<double>(planned.cell->spec.train.steps) * step;
 }

@@ -9,10 +9,11 @@
 #include <grpcpp/grpcpp.h>
 
 #include "coordinator/channel.h"
-#include "coordinator/clock_alignment.h"
+#include "coordinator/clock_prober.h"
 #include "coordinator/grpc_status.h"
 #include "coordinator/write_queue.h"
 #include "core/log.h"
+#include "core/seconds.h"
 #include "core/status.h"
 #include "protos/coordinator.grpc.pb.h"
 
@@ -21,16 +22,11 @@ namespace {
 
 // A session lasts as long as its process; the deadline only says that nothing waits for ever.
 constexpr std::chrono::hours kSessionMost(24);
-constexpr Nanos kProbeWithin = std::chrono::seconds(1);
 constexpr Nanos kProbeEvery = std::chrono::milliseconds(500);
-constexpr Nanos kQuickProbeEvery = std::chrono::milliseconds(5);
-constexpr int kQuickProbes = 8;
 // A new step is told at once, but no more often than this.
 constexpr Nanos kBeatAtMostEvery = std::chrono::milliseconds(20);
 // A timer this late means that this process did not run: its own silence.
 constexpr Nanos kOwnStall = std::chrono::seconds(1);
-
-double Seconds(Nanos duration) { return std::chrono::duration<double>(duration).count(); }
 
 }  // namespace
 
@@ -43,12 +39,14 @@ class MemberSession::Core final
       : loop_(loop),
         options_(std::move(options)),
         events_(std::move(events)),
-        stub_(v1::Coordinator::NewStub(OpenChannel(options_.coordinator))) {}
+        stub_(v1::Coordinator::NewStub(OpenChannel(options_.coordinator))),
+        prober_(
+            std::make_shared<ClockProber>(loop_, *stub_, [this] { last_heard_ = loop_.Now(); })) {}
 
   void Begin();
   void Send(v1::MemberMessage message);
   void SetProgress(std::uint32_t generation, Step step, std::string phase);
-  ClockOffset clock() const;
+  ClockOffset clock() const { return prober_->clock(); }
   void CloseAndWait();
 
   void OnWriteDone(bool ok) override;
@@ -56,13 +54,6 @@ class MemberSession::Core final
   void OnDone(const grpc::Status& status) override;
 
  private:
-  struct Probe {
-    grpc::ClientContext context;
-    v1::ReadClockRequest request;
-    v1::ReadClockReply reply;
-    Nanos asked{};
-  };
-
   void Post(Task task);
   TimerId After(Nanos delay, Task task);
   void Pump();
@@ -70,8 +61,7 @@ class MemberSession::Core final
   void Joined(std::uint64_t member);
   void Beat();
   void BeatEarly();
-  void SendProbe();
-  void Probed(Nanos asked, const grpc::Status& status, Nanos read, Nanos answered);
+  void SetSuspectAfter(Nanos suspect_after);
   void WatchCoordinator(Nanos due);
   void SessionDone(const grpc::Status& status);
   void End(absl::Status why, int exit_code);
@@ -91,22 +81,18 @@ class MemberSession::Core final
   bool held_ = false;    // gRPC waits for our RemoveHold
   TimerId join_timer_ = TimerId::kNone;
   TimerId beat_timer_ = TimerId::kNone;
-  TimerId probe_timer_ = TimerId::kNone;
   TimerId watch_timer_ = TimerId::kNone;
   Nanos last_beat_{};
   Nanos beat_due_{};
   Nanos last_heard_{};
-  int probes_ = 0;
-  std::unique_ptr<Probe> probe_;  // at most one is under way
-  ClockAlignment alignment_;
+  std::shared_ptr<ClockProber> prober_;
   std::atomic<bool> beat_asked_{false};
 
   mutable absl::Mutex mutex_;
-  int open_calls_ ABSL_GUARDED_BY(mutex_) = 0;  // that gRPC still holds
+  bool open_ ABSL_GUARDED_BY(mutex_) = false;  // gRPC holds the session's call
   std::uint32_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
   Step step_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string phase_ ABSL_GUARDED_BY(mutex_);
-  ClockOffset clock_ ABSL_GUARDED_BY(mutex_);
 };
 
 void MemberSession::Core::Post(Task task) {
@@ -137,7 +123,7 @@ void MemberSession::Core::Begin() {
   context_.set_wait_for_ready(true);  // the coordinator may start after us; join_timeout ends it
   {
     absl::MutexLock lock(&mutex_);
-    ++open_calls_;
+    open_ = true;
   }
   stub_->async()->Session(&context_, this);
   held_ = true;
@@ -150,7 +136,7 @@ void MemberSession::Core::Begin() {
   Send(std::move(message));
   join_timer_ = After(options_.join_timeout, [this] {
     End(DeadlineExceeded("no coordinator answers at %s within %.1f s", options_.coordinator,
-                         Seconds(options_.join_timeout)),
+                         SecondsOf(options_.join_timeout)),
         3);
   });
 }
@@ -202,6 +188,7 @@ void MemberSession::Core::Received(v1::CoordinatorMessage message) {
       Joined(message.joined().member());
       break;
     case v1::CoordinatorMessage::kAssignment:
+      SetSuspectAfter(Nanos(message.assignment().suspect_after_ns()));
       events_.assigned(message.assignment());
       break;
     case v1::CoordinatorMessage::kGo:
@@ -230,7 +217,7 @@ void MemberSession::Core::OnDone(const grpc::Status& status) {
   const auto keep = shared_from_this();  // beyond the waiter's waking
   Post([this, status] { SessionDone(status); });
   absl::MutexLock lock(&mutex_);
-  --open_calls_;
+  open_ = false;
 }
 
 void MemberSession::Core::SessionDone(const grpc::Status& status) {
@@ -266,7 +253,7 @@ void MemberSession::Core::Joined(std::uint64_t member) {
   if (!closed_) {
     beat_due_ = loop_.Now();
     Beat();
-    SendProbe();
+    prober_->Begin();
     WatchCoordinator(loop_.Now());
   }
 }
@@ -281,9 +268,10 @@ void MemberSession::Core::Beat() {
     heartbeat.set_generation(generation_);
     heartbeat.set_step(step_);
     heartbeat.set_phase(phase_);
-    heartbeat.set_clock_offset_ns(clock_.offset.count());
-    heartbeat.set_clock_residual_ns(clock_.residual.count());
   }
+  const ClockOffset clock = prober_->clock();
+  heartbeat.set_clock_offset_ns(clock.offset.count());
+  heartbeat.set_clock_residual_ns(clock.residual.count());
   heartbeat.set_loop_lag_ns(std::max(Nanos(0), now - beat_due_).count());
   last_beat_ = now;
   beat_due_ = now + options_.heartbeat_every;
@@ -316,41 +304,12 @@ void MemberSession::Core::BeatEarly() {
   beat_timer_ = After(due - loop_.Now(), [this] { Beat(); });
 }
 
-void MemberSession::Core::SendProbe() {
-  probe_ = std::make_unique<Probe>();
-  probe_->context.set_deadline(std::chrono::system_clock::now() + kProbeWithin);
-  {
-    absl::MutexLock lock(&mutex_);
-    ++open_calls_;
+void MemberSession::Core::SetSuspectAfter(Nanos suspect_after) {
+  if (suspect_after > Nanos::zero()) {
+    options_.suspect_after = suspect_after;
+    // Four answers may be missed before silence is suspected.
+    prober_->SetLongestPause(std::min(kProbeEvery, suspect_after / 4));
   }
-  probe_->asked = loop_.Now();
-  stub_->async()->ReadClock(
-      &probe_->context, &probe_->request, &probe_->reply,
-      [self = shared_from_this(), asked = probe_->asked,
-       &reply = probe_->reply](const grpc::Status& status) {
-        const Nanos answered = self->loop_.Now();
-        self->Post([self = self.get(), asked, status, read = Nanos(reply.now_ns()), answered] {
-          self->Probed(asked, status, read, answered);
-        });
-        absl::MutexLock lock(&self->mutex_);
-        --self->open_calls_;
-      });
-}
-
-void MemberSession::Core::Probed(Nanos asked, const grpc::Status& status, Nanos read,
-                                 Nanos answered) {
-  probe_.reset();
-  if (status.ok()) {
-    last_heard_ = loop_.Now();
-    alignment_.Add(asked, read, answered);
-  }
-  if (const auto best = alignment_.At(loop_.Now())) {
-    absl::MutexLock lock(&mutex_);
-    clock_ = *best;
-  }
-  ++probes_;
-  probe_timer_ =
-      After(probes_ < kQuickProbes ? kQuickProbeEvery : kProbeEvery, [this] { SendProbe(); });
 }
 
 // A coordinator that answers no probe and sends nothing has fallen silent, though its connection
@@ -362,7 +321,7 @@ void MemberSession::Core::WatchCoordinator(Nanos due) {
   }
   if (now - last_heard_ >= options_.suspect_after) {
     End(Unavailable("the coordinator at %s was lost: no answer for %.1f s", options_.coordinator,
-                    Seconds(now - last_heard_)),
+                    SecondsOf(now - last_heard_)),
         3);
     return;
   }
@@ -370,24 +329,17 @@ void MemberSession::Core::WatchCoordinator(Nanos due) {
   watch_timer_ = After(options_.heartbeat_every, [this, next] { WatchCoordinator(next); });
 }
 
-ClockOffset MemberSession::Core::clock() const {
-  absl::MutexLock lock(&mutex_);
-  return clock_;
-}
-
 // ---- the end --------------------------------------------------------------------------------
 
 void MemberSession::Core::CancelCalls() {
   closed_ = true;
-  for (const TimerId timer : {join_timer_, beat_timer_, probe_timer_, watch_timer_}) {
+  for (const TimerId timer : {join_timer_, beat_timer_, watch_timer_}) {
     loop_.Cancel(timer);
   }
   if (begun_) {
     context_.TryCancel();
   }
-  if (probe_ != nullptr) {
-    probe_->context.TryCancel();
-  }
+  prober_->Cancel();
   if (std::exchange(held_, false)) {
     RemoveHold();
   }
@@ -395,9 +347,10 @@ void MemberSession::Core::CancelCalls() {
 
 void MemberSession::Core::CloseAndWait() {
   CancelCalls();
+  prober_->Await();
   absl::MutexLock lock(&mutex_);
   mutex_.Await(absl::Condition(
-      +[](int* open_calls) { return *open_calls == 0; }, &open_calls_));
+      +[](bool* open) { return !*open; }, &open_));
 }
 
 MemberSession::MemberSession(EventLoop& loop, SessionOptions options, SessionEvents events)

@@ -21,7 +21,8 @@ struct SessionOptions {
   v1::JoinRequest join;
   Nanos join_timeout{};  // until Joined has come; DeadlineExceeded names the address
   Nanos heartbeat_every = std::chrono::milliseconds(200);
-  Nanos suspect_after = std::chrono::seconds(5);  // of the coordinator's silence
+  // Of the coordinator's silence, until an assignment says what its lab has.
+  Nanos suspect_after = std::chrono::seconds(5);
 };
 
 // Called on the loop. All of them are required.

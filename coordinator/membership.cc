@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/seconds.h"
 #include "core/status.h"
 
 namespace ranklab::coordinator {
@@ -18,8 +19,6 @@ std::string TextOf(const Contact& contact) {
 std::string Count(int count, Role role) {
   return absl::StrFormat("%d %s%s", count, NameOf(role), count == 1 ? "" : "s");
 }
-
-double Seconds(Nanos duration) { return std::chrono::duration<double>(duration).count(); }
 
 }  // namespace
 
@@ -147,7 +146,7 @@ std::vector<Loss> Membership::Tick(Nanos now) {
     }
   }
   for (const MemberId id : silent) {
-    const double seconds = Seconds(now - pool_.at(id).last_seen);
+    const double seconds = SecondsOf(now - pool_.at(id).last_seen);
     ReportLost(id, {.reporter = 0, .what = absl::StrFormat("no heartbeat for %.1f s", seconds)});
   }
   return std::exchange(unannounced_, {});

@@ -3,7 +3,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/check.h"
+#include "core/run_on_loop.h"
 #include "core/status.h"
 #include "fabric/presets.h"
 
@@ -75,7 +75,7 @@ absl::StatusOr<std::unique_ptr<Network>> Network::Open(EventLoop& loop, const Ne
   transport::WirePort& port = transport == "tcp" ? ports.tcp : ports.grpc;
   const auto ready = std::make_shared<StatusLatch>();
   Network* raw = network.get();
-  raw->RunOnLoop([&loop, &port, &wire_options, &options, raw, ready] {
+  RunOnLoop(loop, [&loop, &port, &wire_options, &options, raw, ready] {
     auto wire = port.Open(wire_options, [ready](absl::Status status) { ready->Set(status); });
     raw->wire_ = std::make_unique<transport::ShapedWire>(
         loop, std::move(wire),
@@ -91,26 +91,16 @@ absl::StatusOr<std::unique_ptr<Network>> Network::Open(EventLoop& loop, const Ne
 }
 
 Network::~Network() {
-  RunOnLoop([this] {
+  RunOnLoop(loop_, [this] {
     if (messenger_ != nullptr) {
       messenger_->Abort(Aborted("the generation is over"));
     }
   });
   // A later task, so that what Abort has posted runs first.
-  RunOnLoop([this] {
+  RunOnLoop(loop_, [this] {
     messenger_.reset();
     wire_.reset();
   });
-}
-
-void Network::RunOnLoop(Task task) {
-  StatusLatch done;
-  loop_.Post([&] {
-    task();
-    done.Set(absl::OkStatus());
-  });
-  const absl::Status status = done.Wait(std::chrono::seconds(60), "the loop");
-  RANKLAB_CHECK(status.ok(), "%s", MessageOf(status));
 }
 
 void Network::Abort(const absl::Status& reason) {
@@ -119,7 +109,7 @@ void Network::Abort(const absl::Status& reason) {
 
 Network::Traffic Network::TrafficSoFar() {
   Traffic traffic;
-  RunOnLoop([&] {
+  RunOnLoop(loop_, [&] {
     for (const Endpoint peer : peers_) {
       const transport::WireCounters counters = wire_->counters(peer);
       traffic.sent += counters.body_sent;
@@ -131,7 +121,7 @@ Network::Traffic Network::TrafficSoFar() {
 
 Network::Report Network::Describe() {
   Report report;
-  RunOnLoop([&] {
+  RunOnLoop(loop_, [&] {
     for (const Endpoint peer : peers_) {
       report.connections.emplace_back(peer, wire_->counters(peer));
     }
@@ -146,11 +136,11 @@ void Network::ShapeLink(Rank peer, const fabric::LinkSpec& modelled) {
     link.bandwidth.bytes_per_second = std::numeric_limits<double>::infinity();
   }
   link = fabric::Dilate(link, options_.time_scale);
-  RunOnLoop([&] { wire_->ShapeLink({Role::kWorker, peer}, link); });
+  RunOnLoop(loop_, [&] { wire_->ShapeLink({Role::kWorker, peer}, link); });
 }
 
 void Network::ResetLinks() {
-  RunOnLoop([&] { wire_->ResetLinks(); });
+  RunOnLoop(loop_, [&] { wire_->ResetLinks(); });
 }
 
 }  // namespace ranklab::worker

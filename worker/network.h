@@ -82,7 +82,6 @@ class Network {
 
  private:
   Network(EventLoop& loop, const NetworkOptions& options, std::string transport);
-  void RunOnLoop(Task task);  // and waits
 
   EventLoop& loop_;
   const NetworkOptions options_;

@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "core/overloaded.h"
+#include "core/seconds.h"
 #include "core/status.h"
 #include "fabric/device_model.h"
 #include "fabric/presets.h"
@@ -16,8 +17,6 @@ using experiment::CollectiveSpec;
 using experiment::LabSpec;
 using experiment::NoExchange;
 using experiment::ParameterServerSpec;
-
-double Seconds(Nanos nanos) { return static_cast<double>(nanos.count()) * 1e-9; }
 
 constexpr Bytes kElement = 4;  // float32 on the wire
 
@@ -106,11 +105,11 @@ absl::StatusOr<StepPrediction> PredictStep(const LabSpec& spec, Model& model) {
     passes += times.forward[layer] + times.backward[layer];
   }
   StepPrediction prediction;
-  prediction.compute = Seconds(passes * micro_batches + times.optimizer);
+  prediction.compute = SecondsOf(passes * micro_batches + times.optimizer);
   if (exchanges) {
     ASSIGN_OR_RETURN(const fabric::Preset preset, fabric::FindPreset(spec.fabric.preset));
     const std::vector<Nanos> ready = ReadyTimes(times, buckets);
-    prediction.exposed = Seconds(PredictExchange(spec, preset.port, buckets, ready).exposed);
+    prediction.exposed = SecondsOf(PredictExchange(spec, preset.port, buckets, ready).exposed);
   }
   prediction.step = prediction.compute + prediction.exposed;
   return prediction;
@@ -137,7 +136,7 @@ absl::StatusOr<double> PredictExposed(const LabSpec& spec) {
   const std::vector<Bucket> buckets =
       CutBuckets(*model, {.first = spec.exchange.first_bucket, .other = spec.exchange.bucket});
   const std::vector<Nanos> ready(buckets.size());
-  return Seconds(PredictExchange(spec, preset.port, buckets, ready).exposed);
+  return SecondsOf(PredictExchange(spec, preset.port, buckets, ready).exposed);
 }
 
 }  // namespace ranklab::worker

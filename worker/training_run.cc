@@ -9,6 +9,7 @@
 #include "coordinator/barrier.h"
 #include "core/check.h"
 #include "core/overloaded.h"
+#include "core/seconds.h"
 #include "core/status.h"
 #include "worker/evaluate.h"
 
@@ -17,8 +18,6 @@ namespace {
 
 using experiment::Phase;
 using experiment::StepRecord;
-
-double Seconds(Nanos nanos) { return static_cast<double>(nanos.count()) * 1e-9; }
 
 Nanos PhaseOf(const StepRecord& record, Phase phase) {
   switch (phase) {
@@ -194,17 +193,18 @@ std::string TrainingRun::Describe(const FaultChange& change) const {
   return std::visit(
       Overloaded{
           [&](const experiment::SlowPhase& slow) {
-            const double after = Seconds(PhaseOf(now, slow.phase)) / scale;
+            const double after = SecondsOf(PhaseOf(now, slow.phase)) / scale;
             if (records_.size() < 2) {
               return absl::StrFormat("%.6f s", after);
             }
-            const double before = Seconds(PhaseOf(records_[records_.size() - 2], slow.phase));
+            const double before = SecondsOf(PhaseOf(records_[records_.size() - 2], slow.phase));
             return absl::StrFormat("%.6f s, %.6f s in the step before", after, before / scale);
           },
           [&](const experiment::Pause&) {
             const Nanos rest = now.step_time - now.input - now.forward - now.backward -
                                now.exposed - now.optimizer;
-            return absl::StrFormat("%.6f s outside every phase of the step", Seconds(rest) / scale);
+            return absl::StrFormat("%.6f s outside every phase of the step",
+                                   SecondsOf(rest) / scale);
           },
           [&](const auto&) { return std::string(change.begins ? "in force" : "ended"); },
       },

@@ -32,9 +32,10 @@ sweep:
 }
 
 // `ranklab run` on the cluster of `coordinator`, its record below `out`.
-Finished RunOn(const Coordinator& coordinator, int workers, const std::string& out) {
+Finished RunOn(const Coordinator& coordinator, int workers, const std::string& out,
+               const std::string& more = "") {
   const TemporaryFolder folder;
-  return RunToEnd({"run", folder.Write("lab.yaml", LabOf(workers)), "--coordinator",
+  return RunToEnd({"run", folder.Write("lab.yaml", LabOf(workers) + more), "--coordinator",
                    coordinator.address(), "--join-timeout", "2", "--out", out},
                   kLimit);
 }
@@ -87,6 +88,31 @@ TEST(Services, OnceEndsEverybodyWithTheLabsExitCode) {
   }
 }
 
+// The client judges expectations, since it has the record; what ends with the lab hears of it.
+TEST(Services, OnceEndsWithAFailedExpectationToo) {
+  Coordinator coordinator({"--once"});
+  Pool pool(coordinator, 2, 1);
+  const TemporaryFolder out;
+  const Finished run = RunOn(coordinator, 2, out.path(), "expect: [accuracy > 1.5]\n");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("expectations failed"));
+  EXPECT_EQ(coordinator.program().Wait(kLimit).exit_code, 1) << coordinator.program().err();
+  for (const auto& member : pool.members()) {
+    EXPECT_EQ(member->Wait(kLimit).exit_code, 1) << member->err();
+  }
+}
+
+TEST(Services, AMemberWithOnceEndsWithTheLabAndThePoolStays) {
+  Coordinator coordinator;
+  Pool pool(coordinator, 1, 1);
+  Program once({"worker", "--coordinator", coordinator.address(), "--listen", "127.0.0.1:0",
+                "--rank", "1", "--once"});
+  const TemporaryFolder out;
+  EXPECT_EQ(RunOn(coordinator, 2, out.path(), "expect: [accuracy > 1.5]\n").exit_code, 1);
+  EXPECT_EQ(once.Wait(kLimit).exit_code, 1) << once.err();
+  EXPECT_EQ(StatusOf(coordinator.address())["members"].size(), 2U);
+}
+
 TEST(Services, TooFewMembersAreCountedAndOnceSaysSoToo) {
   Coordinator coordinator({"--once"});
   Pool pool(coordinator, 2, 1);
@@ -124,6 +150,43 @@ TEST(Services, ASecondProcessOfARankIsToldWhoHasIt) {
   EXPECT_THAT(second.err,
               AllOf(HasSubstr("rank 0 is taken by worker"), HasSubstr("127.0.0.1:" + first_port)));
   EXPECT_EQ(pool.members()[0]->Alive().size(), 1U);
+}
+
+TEST(Services, AMemberOfAnotherBuildIsToldBothBuilds) {
+  Coordinator coordinator;
+  const std::string command =
+      "/usr/bin/python3 tests/cluster/foreign_member.py " + coordinator.address();
+  const int status = std::system(command.c_str());
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 77) {
+    GTEST_SKIP() << "python3-grpcio is missing";
+  }
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_THAT(coordinator.program().err(),
+              AllOf(HasSubstr("refused: worker at 127.0.0.1:1 is build \"another build\""),
+                    HasSubstr("the coordinator is build \"ranklab ")));
+  EXPECT_TRUE(StatusOf(coordinator.address())["members"].empty());
+}
+
+TEST(Services, AnAddressWithoutAPortIsRefusedBeforeAnythingIsTried) {
+  const TemporaryFolder folder;
+  const std::string lab = folder.Write("lab.yaml", LabOf(2));
+  const std::vector<std::vector<std::string>> commands = {
+      {"worker", "--coordinator"}, {"ps", "--coordinator"},
+      {"status", "--coordinator"}, {"inject", "--reset", "--coordinator"},
+      {"coordinator", "--listen"}, {"run", lab, "--out", folder.path() + "/out", "--coordinator"}};
+  for (const std::vector<std::string>& command : commands) {
+    for (const char* address : {"somewhere", "somewhere:", "somewhere:70700", "::1"}) {
+      SCOPED_TRACE(command.front() + " " + address);
+      std::vector<std::string> arguments = command;
+      arguments.emplace_back(address);
+      const Finished finished = RunToEnd(arguments, Seconds(30));
+      EXPECT_EQ(finished.exit_code, 2);
+      EXPECT_THAT(finished.err,
+                  AllOf(HasSubstr(command.back()), HasSubstr("HOST:PORT"), HasSubstr(":7070")));
+    }
+  }
+  EXPECT_TRUE(RecordsIn(folder.path() + "/out").empty());
 }
 
 TEST(Services, ACoordinatorThatCannotBeReachedIsNamed) {

@@ -2,6 +2,9 @@
 // and how the process ends.
 #include "coordinator/control_plane.h"
 
+#include <map>
+#include <utility>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +22,7 @@ using testing::SizeIs;
 
 // Keeps what was sent; ends, as a real stream does, from the loop's queue after Close.
 template <typename Interface, typename Message>
-class StreamOnPaper final : public Interface {
+class StreamOnPaper : public Interface {
  public:
   StreamOnPaper(EventLoop& loop, ControlPlane& plane) : loop_(loop), plane_(plane) {}
 
@@ -49,7 +52,17 @@ class StreamOnPaper final : public Interface {
   bool gone_ = false;
 };
 using Session = StreamOnPaper<MemberStream, v1::CoordinatorMessage>;
-using Client = StreamOnPaper<ClientStream, v1::RunEvent>;
+
+class Client final : public StreamOnPaper<ClientStream, v1::RunEvent> {
+ public:
+  using StreamOnPaper::StreamOnPaper;
+
+  void Drop(absl::Status status) override { Close(std::move(status)); }
+  Bytes waiting() const override { return unread; }
+  std::string peer() const override { return "ipv4:10.0.0.3:41234"; }
+
+  Bytes unread = 0;
+};
 
 constexpr const char* kLab = R"(
 name: small
@@ -62,14 +75,16 @@ exchange: {kind: collective, algorithm: ring}
 
 class ControlPlaneTest : public testing::Test {
  protected:
+  explicit ControlPlaneTest(bool once = false) : plane(loop, Options(once)) {}
   ~ControlPlaneTest() override { plane.Shutdown(0, "the test is over"); }
 
-  CoordinatorOptions Options() {
+  CoordinatorOptions Options(bool once) {
     return {.build = "b",
             .forecast = [](const experiment::Cell&) -> absl::StatusOr<CellForecast> {
               return CellForecast{};
             },
-            .finished = [this](int exit_code) { finished.push_back(exit_code); }};
+            .finished = [this](int exit_code) { finished.push_back(exit_code); },
+            .once = once};
   }
 
   static v1::MemberMessage JoinMessage(const std::string& build = "b") {
@@ -84,9 +99,11 @@ class ControlPlaneTest : public testing::Test {
     plane.Opened(session);
     return session;
   }
-  Session& Join() {
+  Session& Join(bool once = false) {
     Session& session = Open();
-    plane.Received(session, JoinMessage());
+    v1::MemberMessage join = JoinMessage();
+    join.mutable_join()->set_once(once);
+    plane.Received(session, join);
     EXPECT_THAT(session.sent, SizeIs(1));
     EXPECT_TRUE(session.sent.back().has_joined());
     return session;
@@ -101,13 +118,48 @@ class ControlPlaneTest : public testing::Test {
     request.set_dismiss_pool(dismiss_pool);
     return request;
   }
+  // Every member does at once what it is told to, until nobody is told anything more.
+  void Work() {
+    bool anything = true;
+    while (std::exchange(anything, false)) {
+      for (const auto& session : sessions) {
+        std::size_t& read = read_[session.get()];
+        while (read < session->sent.size()) {
+          anything = true;
+          Answer(*session, session->sent[read++]);
+        }
+      }
+    }
+  }
+  void Answer(Session& session, const v1::CoordinatorMessage& told) {
+    v1::MemberMessage message;
+    if (told.has_assignment()) {
+      message.mutable_ready()->set_generation(told.assignment().generation());
+      message.mutable_ready()->set_lab_hash(told.assignment().lab_hash());
+    } else if (told.has_go()) {
+      message.mutable_result()->set_generation(told.go().generation());
+    } else {
+      return;
+    }
+    plane.Received(session, message);
+  }
+  static v1::ConcludeRequest Conclusion(int exit_code) {
+    v1::ConcludeRequest request;
+    request.set_exit_code(exit_code);
+    request.set_text("what the client says");
+    return request;
+  }
+
   void Pass(Nanos duration) { loop.RunUntil(loop.Now() + duration); }
 
   sim::VirtualLoop loop;
   std::vector<int> finished;
   std::vector<std::unique_ptr<Session>> sessions;  // open until the plane is shut down
   std::vector<std::unique_ptr<Client>> clients;
-  ControlPlane plane{loop, Options()};
+  ControlPlane plane;
+
+ private:
+  std::map<const Session*, std::size_t> read_;
 };
 
 TEST_F(ControlPlaneTest, ASessionBeginsWithAJoinRequest) {
@@ -248,6 +300,114 @@ TEST_F(ControlPlaneTest, ShutdownEndsEverySessionAndTheLab) {
   EXPECT_TRUE(a.sent.back().has_dismiss());
   EXPECT_TRUE(b.sent.back().has_dismiss());
   EXPECT_TRUE(loop.Run(1000)) << "nothing ticks on";
+}
+
+TEST_F(ControlPlaneTest, AClientThatDoesNotReadIsDroppedByNameAndThePoolStays) {
+  Join();
+  Session& b = Join();
+  Client& client = NewClient();
+  client.unread = 65 << 20;
+  plane.RunLab(LabRequest(), client);
+  ASSERT_TRUE(client.closed.has_value());
+  EXPECT_EQ(client.closed->code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(MessageOf(*client.closed), HasSubstr("10.0.0.3:41234 does not read its events: 65"));
+  Pass(milliseconds(100));
+  EXPECT_TRUE(b.sent.back().has_abort());
+  EXPECT_EQ(plane.Status().lab(), "");
+  EXPECT_THAT(plane.Status().verdict(), HasSubstr("does not read"));
+  Client& next = NewClient();
+  plane.RunLab(LabRequest(), next);
+  EXPECT_TRUE(b.sent.back().has_assignment());
+  next.GoAway();
+}
+
+TEST_F(ControlPlaneTest, WhereNobodyEndsWithTheLabNobodyWaitsForItsClient) {
+  Join();
+  Join();
+  for (int lab = 0; lab < 2; ++lab) {
+    Client& client = NewClient();
+    v1::RunLabRequest request = LabRequest();
+    request.set_concludes(true);
+    plane.RunLab(request, client);
+    Work();
+    EXPECT_EQ(client.sent.back().verdict().exit_code(), 0) << client.sent.back().DebugString();
+    EXPECT_TRUE(client.closed.has_value());
+  }
+  EXPECT_TRUE(plane.Conclude(Conclusion(1)).ok());
+  EXPECT_EQ(plane.Status().verdict(), "what the client says");
+  EXPECT_EQ(plane.Conclude(Conclusion(4)).code(), absl::StatusCode::kInvalidArgument);
+  Pass(seconds(40));
+  EXPECT_THAT(finished, IsEmpty());
+}
+
+TEST_F(ControlPlaneTest, AMemberWithOnceEndsWithWhatTheClientSaysAndTheOthersStay) {
+  Session& stays = Join();
+  Session& once = Join(/*once=*/true);
+  Client& client = NewClient();
+  v1::RunLabRequest request = LabRequest();
+  request.set_concludes(true);
+  plane.RunLab(request, client);
+  Work();
+  EXPECT_FALSE(once.closed.has_value()) << "the client judges";
+  Client& early = NewClient();
+  plane.RunLab(LabRequest(), early);
+  EXPECT_EQ(early.closed->code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(plane.Conclude(Conclusion(1)).ok());
+  ASSERT_TRUE(once.sent.back().has_dismiss());
+  EXPECT_EQ(once.sent.back().dismiss().exit_code(), 1);
+  EXPECT_FALSE(stays.closed.has_value());
+  Pass(seconds(2));
+  EXPECT_THAT(finished, IsEmpty());
+}
+
+class OnceTest : public ControlPlaneTest {
+ protected:
+  OnceTest() : ControlPlaneTest(/*once=*/true) {}
+
+  void RunToTheVerdict(bool concludes) {
+    Join();
+    Join();
+    v1::RunLabRequest request = LabRequest();
+    request.set_concludes(concludes);
+    plane.RunLab(request, NewClient());
+    Work();
+    ASSERT_EQ(clients.back()->sent.back().verdict().exit_code(), 0);
+  }
+  void ExpectTheEnd(int exit_code) {
+    for (const auto& session : sessions) {
+      ASSERT_TRUE(session->sent.back().has_dismiss());
+      EXPECT_EQ(session->sent.back().dismiss().exit_code(), exit_code);
+    }
+    Pass(milliseconds(100));
+    EXPECT_THAT(finished, testing::ElementsAre(exit_code));
+  }
+};
+
+TEST_F(OnceTest, AFailedExpectationOfTheClientIsTheExitCodeOfAll) {
+  RunToTheVerdict(/*concludes=*/true);
+  Pass(seconds(4));
+  EXPECT_THAT(finished, IsEmpty()) << "the client writes its report";
+  EXPECT_TRUE(plane.Conclude(Conclusion(1)).ok());
+  ExpectTheEnd(1);
+}
+
+TEST_F(OnceTest, AClientThatNeverConcludesIsATimeOut) {
+  RunToTheVerdict(/*concludes=*/true);
+  // Long silent itself, the members would be lost; here they beat.
+  for (int second = 0; second < 31; ++second) {
+    for (const auto& session : sessions) {
+      v1::MemberMessage beat;
+      beat.mutable_heartbeat();
+      plane.Received(*session, beat);
+    }
+    Pass(seconds(1));
+  }
+  ExpectTheEnd(3);
+}
+
+TEST_F(OnceTest, AClientThatPromisedNothingIsNotWaitedFor) {
+  RunToTheVerdict(/*concludes=*/false);
+  ExpectTheEnd(0);
 }
 
 TEST_F(ControlPlaneTest, InjectingNeedsARunningLab) {

@@ -105,7 +105,7 @@ class CoordinatorClusterTest : public testing::Test {
   // Runs the lab on a thread of its own and keeps the events.
   void BeginLab(LabClient& client, bool dismiss_pool) {
     lab_thread = std::thread([this, &client, dismiss_pool] {
-      lab_status = client.RunLab(LabRequest(dismiss_pool),
+      lab_status = client.RunLab(LabRequest(dismiss_pool), seconds(5),
                                  [this](const v1::RunEvent& event) { events.push_back(event); });
     });
   }

@@ -13,6 +13,7 @@
 #include <boost/asio/write.hpp>
 
 #include "core/check.h"
+#include "core/seconds.h"
 #include "core/status.h"
 #include "transport/tcp/sockets.h"
 
@@ -22,8 +23,6 @@ namespace {
 // Between attempts: a peer that starts at the same time is met soon, one that is late costs little.
 constexpr Nanos kFirstPause = std::chrono::milliseconds(1);
 constexpr Nanos kLongestPause = std::chrono::milliseconds(100);
-
-double SecondsOf(Nanos duration) { return std::chrono::duration<double>(duration).count(); }
 
 absl::Status AttemptError(const error_code& error, const char* doing) {
   return Unavailable("%s: %s", doing, error.message());

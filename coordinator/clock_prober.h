@@ -1,0 +1,60 @@
+// Asks the coordinator for its clock, quickly at first, then at a steady pace: keeps a member's
+// clock aligned, and is a sign of the coordinator's life. Only member_session.cc includes it.
+#pragma once
+
+#include <memory>
+
+#include <absl/base/thread_annotations.h>
+#include <absl/functional/any_invocable.h>
+#include <absl/synchronization/mutex.h>
+#include <grpcpp/grpcpp.h>
+
+#include "coordinator/clock_alignment.h"
+#include "core/event_loop.h"
+#include "core/units.h"
+#include "protos/coordinator.grpc.pb.h"
+
+namespace ranklab::coordinator {
+
+// On the loop, but for clock() and Await. Loop and stub must outlive the last call.
+class ClockProber final : public std::enable_shared_from_this<ClockProber> {
+ public:
+  // `answered` runs on the loop for each answer, until Cancel.
+  ClockProber(EventLoop& loop, v1::Coordinator::Stub& stub, absl::AnyInvocable<void()> answered)
+      : loop_(loop), stub_(stub), answered_(std::move(answered)) {}
+
+  void Begin();
+  // No pause between two questions is longer: what watches for answers knows how many it may miss.
+  void SetLongestPause(Nanos pause) { longest_pause_ = pause; }
+  void Cancel();  // no more questions, and nothing is called any more
+  void Await();   // after Cancel: until gRPC has let go of the last question
+
+  ClockOffset clock() const;  // from any thread; zero before the first answer
+
+ private:
+  struct Question {
+    grpc::ClientContext context;
+    v1::ReadClockRequest request;
+    v1::ReadClockReply reply;
+    Nanos asked{};
+  };
+
+  void Ask();
+  void Answered(const grpc::Status& status, Nanos answered);
+
+  EventLoop& loop_;
+  v1::Coordinator::Stub& stub_;
+  absl::AnyInvocable<void()> answered_;
+  Nanos longest_pause_ = std::chrono::milliseconds(500);
+  std::unique_ptr<Question> question_;  // at most one is under way
+  ClockAlignment alignment_;
+  TimerId timer_ = TimerId::kNone;
+  int asked_ = 0;
+  bool cancelled_ = false;
+
+  mutable absl::Mutex mutex_;
+  bool under_way_ ABSL_GUARDED_BY(mutex_) = false;  // gRPC holds a question
+  ClockOffset clock_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace ranklab::coordinator
