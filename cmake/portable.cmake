@@ -1,0 +1,35 @@
+# The portable build: one folder that runs on another x86-64 Debian 12 with nothing but glibc.
+#   cmake --preset portable && cmake --build --preset portable --target portable
+# makes build/portable/ranklab-portable/{bin,lib}. Packages that Debian has as archives are linked in;
+# what it has as shared libraries alone (oneDNN, and what that needs: OpenMP, OpenCL's loader, the
+# C++ runtime) is copied to lib/. The C++ runtime is therefore not linked in: there would be two.
+set(RANKLAB_GLIBC "^(ld-linux-x86-64|libc|libm|libdl|libpthread|librt|libresolv)\\.so")
+
+# Debian's CMake packages name shared libraries; the archives lie beside them.
+function(ranklab_link_archives)
+  get_property(targets DIRECTORY PROPERTY IMPORTED_TARGETS)
+  foreach(target IN LISTS targets)
+    get_target_property(location ${target} IMPORTED_LOCATION_NONE)
+    if(NOT location OR NOT location MATCHES "\\.so")
+      continue()
+    endif()
+    string(REGEX REPLACE "\\.so.*$" ".a" archive "${location}")
+    if(EXISTS "${archive}")
+      set_target_properties(${target} PROPERTIES IMPORTED_LOCATION_NONE "${archive}" IMPORTED_SONAME_NONE "")
+    endif()
+  endforeach()
+endfunction()
+
+# What `cmake --install` copies; `portable` does so, stripped, and tries the result.
+function(ranklab_install_portable program)
+  # DT_RPATH, and not DT_RUNPATH, also finds the libraries of libraries.
+  target_link_options(${program} PRIVATE -Wl,--disable-new-dtags)
+  set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
+  install(TARGETS ${program} RUNTIME_DEPENDENCIES PRE_EXCLUDE_REGEXES ${RANKLAB_GLIBC})
+  set(folder ${PROJECT_BINARY_DIR}/ranklab-portable)
+  add_custom_target(portable
+    COMMAND ${CMAKE_COMMAND} -E rm -rf ${folder}
+    COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${folder} --strip
+    COMMAND ${PROJECT_SOURCE_DIR}/scripts/check_portable.sh ${folder}
+    DEPENDS ${program} VERBATIM)
+endfunction()
