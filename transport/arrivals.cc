@@ -39,7 +39,7 @@ absl::StatusOr<WireSink::Acceptance> Arrivals::Accept(Endpoint from, const Messa
                            header.departs.count(), header.due.count());
   }
   absl::StatusOr<Acceptance> accepted = sink_->Accept(from, header);
-  if (!accepted.ok() || header.kind == MessageKind::kCredit) {
+  if (!accepted.ok() || IsControl(header.kind)) {
     return accepted;
   }
   Peer& peer = peers_[from];
@@ -58,7 +58,7 @@ absl::StatusOr<WireSink::Acceptance> Arrivals::Accept(Endpoint from, const Messa
 }
 
 void Arrivals::Arrived(Endpoint from, const MessageHeader& header, std::uint64_t token) {
-  if (header.kind == MessageKind::kCredit) {
+  if (IsControl(header.kind)) {
     sink_->Arrived(from, header, token);
     return;
   }

@@ -48,6 +48,25 @@ std::optional<Mailbox::Outgoing> Mailbox::TakeCredit(const Envelope& envelope) {
   return released;
 }
 
+bool Mailbox::NeedsCredit(const Envelope& envelope, Bytes size) {
+  const auto held = held_by_peer_.find(envelope);
+  const bool is_held = held != held_by_peer_.end();
+  if (is_held) {
+    held_by_peer_.erase(held);
+  }
+  return is_held || size > limits_.eager_limit;
+}
+
+bool Mailbox::HeldByPeer(const Envelope& envelope) {
+  const auto posted = posted_.find(envelope);
+  if (posted != posted_.end()) {
+    return posted->second.into.size <= limits_.eager_limit;
+  }
+  RANKLAB_CHECK(RoomForHeld());
+  held_by_peer_.insert(envelope);
+  return false;
+}
+
 std::optional<Completion> Mailbox::Post(const Envelope& envelope, Landing into, DoneFn done) {
   if (std::optional<Message> message = TakeFirst(whole_, envelope)) {
     message->receive = Receive{into, std::move(done)};
@@ -108,9 +127,11 @@ Completion Mailbox::Finish(Message message) {
   Receive& receive = *message.receive;
   absl::Status status;
   if (receive.into.size != message.size) {
-    status = InvalidArgument("the message has %d bytes, its receive expects %d (lane %d, part %d)",
-                             message.size, receive.into.size, message.envelope.lane,
-                             message.envelope.part);
+    status = InvalidArgument(
+        "the message has %d bytes, its receive expects %d (group %d, sequence %d, lane %d, part "
+        "%d)",
+        message.size, receive.into.size, message.envelope.group, message.envelope.sequence,
+        message.envelope.lane, message.envelope.part);
   } else if (message.buffer.data() != nullptr && receive.into.data != nullptr) {
     std::memcpy(receive.into.data, message.buffer.data(), static_cast<std::size_t>(message.size));
   }
@@ -141,6 +162,7 @@ std::vector<Completion> Mailbox::End(const absl::Status& why) {
   posted_.clear();
   held_.clear();
   credits_.clear();
+  held_by_peer_.clear();
   return ended;
 }
 

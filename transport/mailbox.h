@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include <absl/status/status.h>
@@ -47,8 +48,15 @@ class Mailbox {
   std::optional<Outgoing> Offer(Outgoing message);
   std::optional<Outgoing> TakeCredit(const Envelope& envelope);
 
-  // Whether a receive of `size` bytes has to tell the sender that it is posted.
-  bool NeedsCredit(Bytes size) const { return size > limits_.eager_limit; }
+  // Whether a receive of `size` bytes has to tell the sender that it is posted: a large one, or one
+  // whose message the peer holds, though it is small: the two disagree, and only the message itself
+  // can show it.
+  bool NeedsCredit(const Envelope& envelope, Bytes size);
+
+  // The peer holds a large message of this envelope. True: a small receive is posted for it, which
+  // gave no credit; give it now. Requires: RoomForHeld().
+  bool HeldByPeer(const Envelope& envelope);
+  bool RoomForHeld() const { return held_by_peer_.size() < kHeldByPeerMost; }
 
   // Receiving. Post returns the receive if its message is already here, in its landing.
   std::optional<Completion> Post(const Envelope& envelope, Landing into, DoneFn done);
@@ -80,12 +88,16 @@ class Mailbox {
     bool kept = false;               // counted in kept_bytes_
   };
 
+  // Of one peer's sends that nobody has a receive for yet.
+  static constexpr std::size_t kHeldByPeerMost = 1 << 16;
+
   Completion Finish(Message message);
 
   Limits limits_;
   BufferPool& pool_;
   std::multimap<Envelope, Outgoing> held_;
   std::map<Envelope, int> credits_;
+  std::multiset<Envelope> held_by_peer_;  // without a receive
   std::multimap<Envelope, Receive> posted_;
   std::multimap<Envelope, Message> whole_;     // arrived, without a receive
   std::map<std::uint64_t, Message> arriving_;  // by token: in the order of their first bytes

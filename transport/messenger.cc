@@ -16,6 +16,10 @@ constexpr std::size_t kErrorLength = 1024;
 
 void IgnoreSent(absl::Status) {}
 
+absl::Status FromPeer(Endpoint from, const absl::Status& received) {
+  return Annotate(received, "from " + NameOf(from));
+}
+
 }  // namespace
 
 // What a service is handed to answer with. Answers Internal if it is forgotten.
@@ -79,7 +83,16 @@ void Messenger::Core::Send(Endpoint to, const Envelope& envelope, Payload payloa
   }
   if (auto message = peer.mail.Offer({envelope, payload, std::move(done)})) {
     Transmit(to, *std::move(message));
+  } else {
+    SendControl(to, MessageKind::kHeld, envelope);
   }
+}
+
+void Messenger::Core::SendControl(Endpoint to, MessageKind kind, const Envelope& envelope) {
+  MessageHeader header;
+  header.kind = kind;
+  header.envelope = envelope;
+  wire_.Send(to, header, {}, IgnoreSent);
 }
 
 void Messenger::Core::Transmit(Endpoint to, Mailbox::Outgoing message) {
@@ -99,18 +112,15 @@ void Messenger::Core::Recv(Endpoint from, const Envelope& envelope, Landing into
     return;
   }
   if (auto received = peer.mail.Post(envelope, into, std::move(done))) {
-    PostDone(std::move(received->done), std::move(received->status));
+    PostDone(std::move(received->done), FromPeer(from, received->status));
     return;
   }
   if (!peer.lost.ok()) {  // and the message had not arrived before
     End(peer, peer.lost);
     return;
   }
-  if (peer.mail.NeedsCredit(into.size)) {
-    MessageHeader credit;
-    credit.kind = MessageKind::kCredit;
-    credit.envelope = envelope;
-    wire_.Send(from, credit, {}, IgnoreSent);
+  if (peer.mail.NeedsCredit(envelope, into.size)) {
+    SendControl(from, MessageKind::kCredit, envelope);
   }
 }
 
@@ -175,6 +185,11 @@ absl::StatusOr<WireSink::Acceptance> Messenger::Core::Accept(Endpoint from,
                        peer.mail.Accept(header.envelope, header.size));
       return Acceptance{arrival.landing, arrival.token};
     }
+    case MessageKind::kHeld:
+      if (!peer.mail.RoomForHeld()) {
+        return ResourceExhausted("too many messages wait for receives that nobody posted");
+      }
+      return Acceptance{{nullptr, header.size}, 0};
     case MessageKind::kCredit:
       return Acceptance{{nullptr, header.size}, 0};
     case MessageKind::kRequest:
@@ -212,7 +227,12 @@ void Messenger::Core::Arrived(Endpoint from, const MessageHeader& header, std::u
   switch (header.kind) {
     case MessageKind::kPosted:
       if (auto received = PeerAt(from).mail.Arrived(token)) {
-        received->done(std::move(received->status));
+        received->done(FromPeer(from, received->status));
+      }
+      return;
+    case MessageKind::kHeld:
+      if (PeerAt(from).mail.HeldByPeer(header.envelope)) {
+        SendControl(from, MessageKind::kCredit, header.envelope);
       }
       return;
     case MessageKind::kCredit:

@@ -33,8 +33,9 @@ struct MessengerOptions {
 //          <---- kCredit(envelope) ----
 //          ---- kPosted + body ------->   lands where Recv said
 //
-// The receiver decides by the size it expects. A message above the limit for a receive below it is
-// therefore never sent: both wait until their callers' deadline.
+// The receiver decides by the size it expects. So that a message above the limit for a receive
+// below it does not wait for ever, a sender that holds one says so (kHeld), and a small receive
+// then gives credit too: the message comes, and its receive ends with both sizes.
 class Messenger final : public Transport, public Requester, public Responder {
  public:
   Messenger(EventLoop& loop, Wire& wire, const MessengerOptions& options);

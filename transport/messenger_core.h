@@ -66,6 +66,7 @@ class Messenger::Core final : public WireSink, public std::enable_shared_from_th
   }
   void PostDone(DoneFn done, absl::Status status);
   void Transmit(Endpoint to, Mailbox::Outgoing message);
+  void SendControl(Endpoint to, MessageKind kind, const Envelope& envelope);
   void End(Peer& peer, const absl::Status& why);
   absl::StatusOr<Acceptance> AcceptRequest(Endpoint from, const MessageHeader& header);
   void ArrivedRequest(Endpoint from, const MessageHeader& header, std::uint64_t token);

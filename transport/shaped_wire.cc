@@ -41,7 +41,7 @@ void ShapedWire::Deliver(WireSink& sink) {
 }
 
 void ShapedWire::Send(Endpoint to, const MessageHeader& header, Payload body, DoneFn sent) {
-  if (header.kind == MessageKind::kCredit) {
+  if (IsControl(header.kind)) {
     core_->inner->Send(to, header, body, std::move(sent));
     return;
   }

@@ -29,12 +29,18 @@ enum class MessageKind : std::uint8_t {
   kCredit,   // a receive is posted: the sender may send the message of this envelope
   kRequest,  // Requester::Call
   kReply,    // its answer
+  kHeld,     // a large message of this envelope waits for the receiver's credit
 };
+
+// What the messengers say to each other: no body, and no message of the modelled program.
+constexpr bool IsControl(MessageKind kind) {
+  return kind == MessageKind::kCredit || kind == MessageKind::kHeld;
+}
 
 // In front of every message's bytes, on every wire.
 struct MessageHeader {
   MessageKind kind = MessageKind::kPosted;
-  Envelope envelope;        // kPosted and kCredit; its generation holds for every kind
+  Envelope envelope;        // kPosted, kCredit, kHeld; its generation holds for every kind
   RequestHeader request;    // kRequest; for kReply only its id
   ReplyHeader reply;        // kReply
   std::int32_t status = 0;  // kReply: absl::StatusCode of the answer

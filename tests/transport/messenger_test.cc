@@ -57,7 +57,7 @@ TEST(Messenger, HoldsALargeMessageUntilItsReceiveIsPosted) {
   cluster.At(Worker(0)).Send(Worker(1), {}, PayloadOf(sent), send.Done());
   cluster.Run();
   EXPECT_TRUE(send.pending());
-  EXPECT_EQ(cluster.wire(Worker(0)).counters(Worker(1)).messages_sent, 0);
+  EXPECT_EQ(cluster.wire(Worker(0)).counters(Worker(1)).body_sent, 0);
   cluster.At(Worker(1)).Recv(Worker(0), {}, LandingOf(received), recv.Done());
   cluster.Run();
   EXPECT_TRUE(send.ok());
@@ -78,6 +78,53 @@ TEST(Messenger, SendsALargeMessageAtOnceWhenTheCreditIsThere) {
   EXPECT_TRUE(send.ok());
   EXPECT_TRUE(recv.ok());
   EXPECT_EQ(received, sent);
+}
+
+// Sender and receiver disagree about the size, one above and one below the eager limit: whoever is
+// first, the receive ends at once with peer, place and both sizes, and nobody is left waiting.
+TEST(Messenger, ALargeMessageForASmallReceiveIsAnErrorAtOnce) {
+  for (const bool receive_first : {true, false}) {
+    SCOPED_TRACE(receive_first);
+    MessengerCluster cluster(kSmallLimits);
+    const Storage sent(20);
+    Storage received(5);
+    Outcome send, recv;
+    const Envelope envelope{.group = 4, .sequence = 7, .lane = 2, .part = 1};
+    const auto post = [&] {
+      cluster.At(Worker(1)).Recv(Worker(0), envelope, LandingOf(received), recv.Done());
+      cluster.Run();
+    };
+    cluster.At(Worker(1));
+    if (receive_first) {
+      post();
+    }
+    cluster.At(Worker(0)).Send(Worker(1), envelope, PayloadOf(sent), send.Done());
+    cluster.Run();
+    if (!receive_first) {
+      EXPECT_TRUE(send.pending());
+      post();
+    }
+    ASSERT_FALSE(recv.pending());
+    EXPECT_EQ(
+        MessageOf(*recv.status),
+        "from worker 0: the message has 20 bytes, its receive expects 5 (group 4, sequence 7, "
+        "lane 2, part 1)");
+    EXPECT_FALSE(send.pending());
+  }
+}
+
+TEST(Messenger, ASmallMessageForALargeReceiveIsAnErrorAtOnce) {
+  MessengerCluster cluster(kSmallLimits);
+  const Storage sent(5);
+  Storage received(20);
+  Outcome send, recv;
+  cluster.At(Worker(1)).Recv(Worker(0), {.lane = 2}, LandingOf(received), recv.Done());
+  cluster.At(Worker(0)).Send(Worker(1), {.lane = 2}, PayloadOf(sent), send.Done());
+  cluster.Run();
+  ASSERT_FALSE(recv.pending());
+  EXPECT_THAT(MessageOf(*recv.status),
+              AllOf(HasSubstr("from worker 0"), HasSubstr("5 bytes"), HasSubstr("expects 20")));
+  EXPECT_FALSE(send.pending());
 }
 
 TEST(Messenger, AHeldMessageBlocksNoOtherLane) {

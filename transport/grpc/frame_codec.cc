@@ -172,7 +172,7 @@ class FieldReader {
     }
     return absl::OkStatus();
   }
-  absl::Status Read(MessageKind& member) { return ReadEnum(member, MessageKind::kReply); }
+  absl::Status Read(MessageKind& member) { return ReadEnum(member, MessageKind::kHeld); }
   absl::Status Read(Role& member) { return ReadEnum(member, Role::kServer); }
   template <typename Enum>
   absl::Status ReadEnum(Enum& member, Enum last) {

@@ -54,7 +54,7 @@ MessageHeader TakeFields(FieldReader& in, std::uint32_t flags) {
 }
 
 absl::Status CheckFields(const FrameHeader& frame, std::uint32_t kind, std::uint32_t flags) {
-  if (kind > static_cast<std::uint32_t>(MessageKind::kReply)) {
+  if (kind > static_cast<std::uint32_t>(MessageKind::kHeld)) {
     return InvalidArgument("a frame of unknown kind %d", kind);
   }
   if ((flags & ~std::uint32_t{kKnownFlags}) != 0) {
