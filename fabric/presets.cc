@@ -12,7 +12,7 @@ namespace ranklab::fabric {
 namespace {
 
 constexpr LinkSpec Port(double alpha_us, double gigabytes_per_second) {
-  return {.alpha = Nanos(static_cast<std::int64_t>(alpha_us * 1e3 + 0.5)),
+  return {.alpha = std::chrono::round<Nanos>(std::chrono::duration<double, std::micro>(alpha_us)),
           .bandwidth = {gigabytes_per_second * 1e9}};
 }
 
