@@ -244,7 +244,10 @@ absl::Status Conductor::KeepCalibration() {
     // The slowest decides: everybody waits for it.
     calibration.compute = std::max(calibration.compute, Nanos(worker.native_compute_ns()));
     calibration.exchange = std::max(calibration.exchange, Nanos(worker.native_exchange_ns()));
-    calibration.latency = std::max(calibration.latency, Nanos(worker.native_latency_ns()));
+    calibration.latency = std::max(calibration.latency, Nanos(worker.shape().latency_median_ns()));
+  }
+  for (const v1::CellResult& server : report.servers()) {
+    calibration.latency = std::max(calibration.latency, Nanos(server.shape().latency_median_ns()));
   }
   const int cell = to_calibrate_.back();
   to_calibrate_.pop_back();

@@ -35,7 +35,7 @@ struct PlannedCell {
 struct Calibration {
   Nanos compute{};   // of a step
   Nanos exchange{};  // of a step, all entering together, not overlapped with anything
-  Nanos latency{};   // of a smallest message; 0: nobody to exchange with
+  Nanos latency{};   // of small messages, the median where it is largest; 0: there were none
 };
 
 class LabPlan {

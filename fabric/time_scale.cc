@@ -8,12 +8,10 @@
 namespace ranklab::fabric {
 namespace {
 
-// Each was measured by itself; in a step they meet on the same cores, and a median is kept only if
-// most of what it is the median of is quicker.
+// Compute and exchange were measured one after the other; in a step they meet on the same cores.
 constexpr double kHeadroom = 2.0;
-// A message alone takes what the probe took; in a step it waits behind bodies that the same threads
-// are copying.
-constexpr double kLatencyHeadroom = 3.0;
+// Was measured among all the others already; a median is kept if most messages are quicker.
+constexpr double kLatencyHeadroom = 1.5;
 
 double Least(const RealAndModelled& part, double headroom) {
   RANKLAB_CHECK(part.real_seconds >= 0 && part.modelled_seconds >= 0);

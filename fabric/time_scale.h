@@ -16,11 +16,11 @@ struct RealAndModelled {
 struct TimeScaleInputs {
   RealAndModelled compute;   // of one step of one worker
   RealAndModelled exchange;  // of one step, not overlapped with the compute
-  RealAndModelled latency;   // of a smallest message
+  RealAndModelled latency;   // of a small message, among all the others of an exchange
 };
 
 // The least time scale of 1, 2 or 5 times a power of ten, at least 1, under which the modelled
-// compute and exchange take at least twice, and the modelled latency three times, what they really
+// compute and exchange take at least twice, and the modelled latency 1.5 times, what they really
 // take.
 // Requires: every input finite and >= 0.
 double ChooseTimeScale(const TimeScaleInputs& inputs);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/status.h"
 #include "experiment/lab_reader.h"
@@ -21,6 +22,11 @@ std::vector<MemberAddress> Addresses(
   }
   return addresses;
 }
+
+// A rehearsal's network delays nothing, but its messages are stamped and timed. (Without any alpha
+// there would be no model, and nothing to time.)
+constexpr fabric::LinkSpec kRehearsalPort{
+    .alpha = Nanos(1), .bandwidth = {std::numeric_limits<double>::infinity()}};
 
 // Natively and undisturbed, in step with one another and without overlap, so that what the compute
 // and the exchange take on this machine show each by itself.
@@ -77,6 +83,9 @@ absl::StatusOr<CellAssignment> ReadAssignment(const v1::Assignment& assignment, 
   network.servers = Addresses(assignment.servers());
   network.time_scale = assignment.calibrate() ? 1.0 : assignment.time_scale();
   ASSIGN_OR_RETURN(network.port, PortOf(cell.spec.fabric, network.time_scale));
+  if (assignment.calibrate()) {
+    network.port = kRehearsalPort;
+  }
   network.seed = cell.spec.seed;
   network.clock_offset = clock_offset;
   network.deadline = now + kConnectTimeout;

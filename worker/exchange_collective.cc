@@ -9,7 +9,6 @@
 #include "core/check.h"
 #include "worker/exchange.h"
 #include "worker/loop_work.h"
-#include "worker/wire_probe.h"
 
 namespace ranklab::worker {
 namespace {
@@ -60,17 +59,6 @@ class CollectiveExchange final : public GradientExchange {
   bool Finished(Step step, Step steps) const override { return step >= steps; }
   absl::Status Leave() override { return absl::OkStatus(); }
   absl::Status FetchFinal() override { return absl::OkStatus(); }
-
-  absl::StatusOr<Nanos> ProbeLatency() override {
-    if (options_.workers == 1) {
-      return Nanos::zero();
-    }
-    return ProbeWireLatency(deps_.loop, deps_.messenger,
-                            {.generation = options_.generation,
-                             .rank = options_.rank,
-                             .ranks = options_.workers,
-                             .timeout = options_.timeout});
-  }
 
  private:
   struct Call {

@@ -16,7 +16,6 @@ class NoExchange final : public GradientExchange {
   bool Finished(Step step, Step steps) const override { return step >= steps; }
   absl::Status Leave() override { return absl::OkStatus(); }
   absl::Status FetchFinal() override { return absl::OkStatus(); }
-  absl::StatusOr<Nanos> ProbeLatency() override { return Nanos::zero(); }
 
  private:
   double weight_ = 0;

@@ -1,7 +1,6 @@
 // Push gradients, pull parameters: each bucket is pushed when its last gradient is ready; after the
 // last one the worker's clock moves and it pulls what the staleness bound lets it read.
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -98,20 +97,6 @@ class ParameterServerExchange final : public GradientExchange {
   absl::Status FetchFinal() override {
     Pull(1, Everything());
     return Wait();
-  }
-
-  // Half of the median time to pull the first element: it goes there and back.
-  absl::StatusOr<Nanos> ProbeLatency() override {
-    constexpr int kPulls = 32;
-    std::array<Nanos, kPulls> round_trips{};
-    for (Nanos& round_trip : round_trips) {
-      const Nanos begins = deps_.loop.Now();
-      Pull(1, {0, 1});
-      RETURN_IF_ERROR(Wait());
-      round_trip = deps_.loop.Now() - begins;
-    }
-    std::nth_element(round_trips.begin(), round_trips.begin() + kPulls / 2, round_trips.end());
-    return round_trips[kPulls / 2] / 2;
   }
 
  private:

@@ -64,11 +64,6 @@ class GradientExchange {
 
   // After the barrier: the final parameters, equal on all workers, are in the model.
   virtual absl::Status FetchFinal() = 0;
-
-  // Between steps: how long a smallest message takes to a peer and through to the exchange there,
-  // while every worker asks the same; 0 without peers. The floor under a modelled latency.
-  // Errors: as FinishStep.
-  virtual absl::StatusOr<Nanos> ProbeLatency() = 0;
 };
 
 }  // namespace ranklab::worker

@@ -78,7 +78,6 @@ void AddTo(v1::CellResult& message, const TrainingResult& result) {
   message.set_steps(result.steps);
   message.set_native_compute_ns(result.native.compute.count());
   message.set_native_exchange_ns(result.native.exchange.count());
-  message.set_native_latency_ns(result.native.latency.count());
   for (const compute::MemoryCount& count : result.memory) {
     v1::MemoryUse& use = *message.add_memory();
     use.set_kind(std::string(compute::NameOf(count.kind)));

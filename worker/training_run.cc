@@ -128,7 +128,7 @@ absl::StatusOr<TrainingResult> TrainingRun::Run() {
   RETURN_IF_ERROR(exchange_->Leave());
   RETURN_IF_ERROR(observer_.Barrier(coordinator::kTrainedBarrier));
   if (options_.calibrate) {
-    RETURN_IF_ERROR(AddCalibration(result));
+    AddCalibration(result);
   }
   RETURN_IF_ERROR(exchange_->FetchFinal());
   RETURN_IF_ERROR(observer_.Barrier(coordinator::kFetchedBarrier));
@@ -223,9 +223,9 @@ absl::StatusOr<TrainingResult> TrainingRun::Evaluate(TrainingResult result) {
   return result;
 }
 
-// All ranks compute, exchange, and then probe, at once: what each can have beside the others. The
-// first step pays for what is made on first use.
-absl::Status TrainingRun::AddCalibration(TrainingResult& result) const {
+// All ranks compute and exchange at once: what each can have beside the others. The first step pays
+// for what is made on first use.
+void TrainingRun::AddCalibration(TrainingResult& result) const {
   std::vector<Nanos> computes;
   std::vector<Nanos> exchanges;
   for (std::size_t i = records_.size() > 1 ? 1 : 0; i < records_.size(); ++i) {
@@ -235,9 +235,6 @@ absl::Status TrainingRun::AddCalibration(TrainingResult& result) const {
   }
   result.native.compute = Median(std::move(computes));
   result.native.exchange = Median(std::move(exchanges));
-  RETURN_IF_ERROR(observer_.Barrier("probing"));
-  ASSIGN_OR_RETURN(result.native.latency, exchange_->ProbeLatency());
-  return absl::OkStatus();
 }
 
 }  // namespace ranklab::worker

@@ -61,7 +61,6 @@ struct TrainingResult {
   struct Native {
     Nanos compute{};   // forward, backward, optimizer
     Nanos exchange{};  // from all workers' entry to this one's end
-    Nanos latency{};   // of a smallest message; 0: nobody to exchange with
   } native;
 };
 
@@ -85,7 +84,7 @@ class TrainingRun {
   void ApplyFaults(const std::vector<FaultChange>& changes, Step step);
   std::string Describe(const FaultChange& change) const;
   absl::StatusOr<TrainingResult> Evaluate(TrainingResult result);
-  absl::Status AddCalibration(TrainingResult& result) const;
+  void AddCalibration(TrainingResult& result) const;
 
   EventLoop& loop_;
   Network& network_;

@@ -36,7 +36,7 @@ TEST(ChooseTimeScale, LeavesHeadroomForTheRealExchange) {
 
 TEST(ChooseTimeScale, LeavesHeadroomForTheRealLatency) {
   TimeScaleInputs inputs = kInputs;
-  inputs.latency = {80e-6, 2e-6};  // 3 x 40 = 120, rounded up
+  inputs.latency = {240e-6, 2e-6};  // 1.5 x 120 = 180, rounded up
   EXPECT_EQ(ChooseTimeScale(inputs), 200);
 }
 
