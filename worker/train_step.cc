@@ -62,8 +62,11 @@ absl::StatusOr<StepRecord> TrainStep::Run(Step step) {
 absl::StatusOr<RankBatch> TrainStep::TakeBatch(StepRecord& record) {
   deps_.progress("input");
   const Nanos begins = deps_.clock.Now();
+  const bool starved = deps_.input.depth() == 0;
   ASSIGN_OR_RETURN(RankBatch batch, deps_.input.Next(options_.input_timeout));
-  deps_.clock.Resume();
+  if (starved) {
+    deps_.clock.Resume();
+  }
   record.input = deps_.clock.Now() - begins;
   record.epoch = batch.position.epoch;
   record.samples = batch.samples();
