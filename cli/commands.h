@@ -15,5 +15,6 @@ void AddParameterServerCommand(CLI::App& app, int& exit_code);
 void AddInjectCommand(CLI::App& app, int& exit_code);
 void AddStatusCommand(CLI::App& app, int& exit_code);
 void AddReportCommand(CLI::App& app, int& exit_code);
+void AddScheduleCommand(CLI::App& app, int& exit_code);
 
 }  // namespace ranklab::cli

@@ -29,7 +29,7 @@ absl::StatusOr<coordinator::CellForecast> ForecastCell(const experiment::Cell& c
       return exchange.status();
     }
   }
-  const absl::StatusOr<worker::StepPrediction> predicted = worker::PredictStep(spec);
+  const absl::StatusOr<worker::StepPrediction> predicted = worker::EstimateStep(spec);
   if (predicted.ok()) {
     forecast.modelled_step_seconds = predicted->step;
     forecast.modelled_compute_seconds = predicted->compute;

@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   ranklab::cli::AddParameterServerCommand(app, exit_code);
   ranklab::cli::AddInjectCommand(app, exit_code);
   ranklab::cli::AddStatusCommand(app, exit_code);
+  ranklab::cli::AddScheduleCommand(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -9,6 +9,7 @@ find_package(absl REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
+find_package(pugixml REQUIRED)
 # Not find_package(dnnl): Debian's configuration asks for OpenCL headers that nothing here uses.
 find_path(DNNL_INCLUDE_DIR dnnl.hpp REQUIRED)
 find_library(DNNL_LIBRARY dnnl REQUIRED)

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include <absl/status/status.h>
 
@@ -12,15 +14,22 @@
 
 namespace ranklab::collectives {
 
+// The buffers of one call. `counts`: elements of each chunk of input and output where the call
+// gives them (all-to-all-v), empty where the buffers are cut evenly.
+struct CallBuffers {
+  compute::TensorView input;
+  compute::TensorView output{};
+  std::span<const std::int64_t> input_counts{};
+  std::span<const std::int64_t> output_counts{};
+};
+
 class ChunkedBuffers {
  public:
   // Errors: as Execute, about element counts.
-  static absl::Status Check(const RankPlan& plan, const compute::TensorView& input,
-                            const compute::TensorView& output);
+  static absl::Status Check(const RankPlan& plan, const CallBuffers& buffers);
 
   // Requires: Check is Ok. `pool` lends the scratch chunks.
-  ChunkedBuffers(const RankPlan& plan, const compute::TensorView& input,
-                 const compute::TensorView& output, transport::BufferPool& pool);
+  ChunkedBuffers(const RankPlan& plan, const CallBuffers& buffers, transport::BufferPool& pool);
   ~ChunkedBuffers();
   ChunkedBuffers(const ChunkedBuffers&) = delete;
   ChunkedBuffers& operator=(const ChunkedBuffers&) = delete;
@@ -35,12 +44,21 @@ class ChunkedBuffers {
   }
 
  private:
+  // One buffer: where its chunks begin, if they are not cut evenly.
+  struct Cut {
+    compute::TensorView whole;
+    std::int32_t chunks = 0;
+    std::vector<std::int64_t> begins{};  // and the end
+
+    compute::TensorView View(std::int32_t first, std::int32_t count) const;
+  };
+
   const RankPlan& plan_;
-  compute::TensorView input_;
-  compute::TensorView output_;
   transport::BufferPool& pool_;
+  Cut input_;
+  Cut output_;
+  Cut scratch_;
   transport::Buffer scratch_bytes_;
-  compute::TensorView scratch_;
 };
 
 }  // namespace ranklab::collectives

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collectives/schedule/catalog.h"
+#include "core/check.h"
 #include "core/status.h"
 
 namespace ranklab::collectives {
@@ -31,6 +32,15 @@ absl::Status CheckGroup(const ProcessGroup& group, Endpoint self) {
   return absl::OkStatus();
 }
 
+const CatalogEntry& DefaultOf(Collective collective) {
+  const auto catalog = Catalog();
+  const auto first = std::find_if(catalog.begin(), catalog.end(), [&](const CatalogEntry& entry) {
+    return entry.collective == collective;
+  });
+  RANKLAB_CHECK(first != catalog.end(), "no algorithm for %s", NameOf(collective));
+  return *first;
+}
+
 }  // namespace
 
 // What calls under way need, kept by them.
@@ -39,31 +49,43 @@ class Communicator::Core : public std::enable_shared_from_this<Core> {
   Core(const ExecutorDeps& deps, const ProcessGroup& group, const CommunicatorOptions& options)
       : deps_(deps), group_(group), options_(options), landings_(kIdleLandings) {}
 
-  absl::Status MakePlans() {
-    for (const Collective collective :
-         {Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather}) {
-      ASSIGN_OR_RETURN(const Schedule schedule,
-                       BuildNamed(options_.algorithm, collective,
-                                  {.group_size = static_cast<int>(group_.members.size()),
-                                   .chunks_per_rank = options_.chunks_per_rank}));
-      plans_.emplace(collective, MakeRankPlan(schedule, group_.my_rank));
+  // Builds what the options name once, so that a mistake in them shows here.
+  absl::Status CheckAlgorithm() const {
+    for (const CatalogEntry& entry : Catalog()) {
+      if (entry.name == options_.algorithm) {
+        return entry.build(OptionsFor(0)).status();
+      }
     }
-    return absl::OkStatus();
+    return BuildNamed(options_.algorithm, Collective::kAllReduce, OptionsFor(0)).status();
   }
 
-  void Run(Collective collective, const compute::TensorView& buffer, compute::ReduceOp op,
-           CallTag tag, DoneFn done) {
-    const CollectiveCall call{.plan = plans_.at(collective),
-                              .landings = landings_,
-                              .input = buffer,
-                              .output = {},
-                              .sequence = next_sequence_++,
-                              .op = op,
-                              .deadline = deps_.loop.Now() + options_.timeout,
-                              .step = tag.step,
-                              .bucket = tag.bucket};
+  struct Call {
+    Collective collective = Collective::kAllReduce;
+    CallBuffers buffers{};
+    compute::ReduceOp op = compute::ReduceOp::kSum;
+    Rank root = 0;
+  };
+
+  void Run(const Call& call, CallTag tag, DoneFn done) {
+    const std::uint64_t sequence = next_sequence_++;
+    const absl::StatusOr<const RankPlan*> plan = PlanOf(call.collective, call.root);
+    if (!plan.ok()) {
+      Fail(plan.status());
+      deps_.loop.Post(
+          [done = std::move(done), status = plan.status()]() mutable { done(std::move(status)); });
+      return;
+    }
     Execute(
-        deps_, group_, call, [this](const absl::Status& status) { Fail(status); },
+        deps_, group_,
+        {.plan = **plan,
+         .landings = landings_,
+         .buffers = call.buffers,
+         .sequence = sequence,
+         .op = call.op,
+         .deadline = deps_.loop.Now() + options_.timeout,
+         .step = tag.step,
+         .bucket = tag.bucket},
+        [this](const absl::Status& status) { Fail(status); },
         [self = shared_from_this(), done = std::move(done)](absl::Status status) mutable {
           done(std::move(status));
         });
@@ -73,6 +95,27 @@ class Communicator::Core : public std::enable_shared_from_this<Core> {
   FailedFn on_failure;
 
  private:
+  BuildOptions OptionsFor(Rank root) const {
+    return {.group_size = static_cast<int>(group_.members.size()),
+            .chunks_per_rank = options_.chunks_per_rank,
+            .root = root,
+            .channels = options_.channels,
+            .ranks_per_node = options_.ranks_per_node};
+  }
+
+  // Made at the first call of its kind.
+  absl::StatusOr<const RankPlan*> PlanOf(Collective collective, Rank root) {
+    const auto known = plans_.find({collective, root});
+    if (known != plans_.end()) {
+      return &known->second;
+    }
+    const CatalogEntry* entry = FindAlgorithm(options_.algorithm, collective);
+    ASSIGN_OR_RETURN(const Schedule schedule,
+                     (entry != nullptr ? *entry : DefaultOf(collective)).build(OptionsFor(root)));
+    RankPlan plan = MakeRankPlan(schedule, group_.my_rank);
+    return &plans_.emplace(std::pair(collective, root), std::move(plan)).first->second;
+  }
+
   void Fail(const absl::Status& status) {
     if (on_failure) {
       on_failure(status);
@@ -84,7 +127,7 @@ class Communicator::Core : public std::enable_shared_from_this<Core> {
   const ExecutorDeps deps_;
   const ProcessGroup group_;
   const CommunicatorOptions options_;
-  std::map<Collective, RankPlan> plans_;
+  std::map<std::pair<Collective, Rank>, RankPlan> plans_;  // by collective and root
   transport::BufferPool landings_;
   std::uint64_t next_sequence_ = 1;
 };
@@ -97,7 +140,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> Communicator::Make(
                            options.timeout.count());
   }
   auto core = std::make_shared<Core>(deps, group, options);
-  RETURN_IF_ERROR(core->MakePlans());
+  RETURN_IF_ERROR(core->CheckAlgorithm());
   return std::unique_ptr<Communicator>(new Communicator(std::move(core)));
 }
 
@@ -106,16 +149,50 @@ Communicator::~Communicator() = default;
 
 void Communicator::AllReduce(compute::TensorView buffer, compute::ReduceOp op, CallTag tag,
                              DoneFn done) {
-  core_->Run(Collective::kAllReduce, buffer, op, tag, std::move(done));
+  core_->Run({Collective::kAllReduce, {buffer}, op}, tag, std::move(done));
 }
 
 void Communicator::ReduceScatter(compute::TensorView buffer, compute::ReduceOp op, CallTag tag,
                                  DoneFn done) {
-  core_->Run(Collective::kReduceScatter, buffer, op, tag, std::move(done));
+  core_->Run({Collective::kReduceScatter, {buffer}, op}, tag, std::move(done));
 }
 
 void Communicator::AllGather(compute::TensorView buffer, CallTag tag, DoneFn done) {
-  core_->Run(Collective::kAllGather, buffer, compute::ReduceOp::kSum, tag, std::move(done));
+  core_->Run({Collective::kAllGather, {buffer}}, tag, std::move(done));
+}
+
+void Communicator::Broadcast(compute::TensorView buffer, Rank root, CallTag tag, DoneFn done) {
+  core_->Run({.collective = Collective::kBroadcast, .buffers = {buffer}, .root = root}, tag,
+             std::move(done));
+}
+
+void Communicator::Reduce(compute::TensorView buffer, compute::ReduceOp op, Rank root, CallTag tag,
+                          DoneFn done) {
+  core_->Run({Collective::kReduce, {buffer}, op, root}, tag, std::move(done));
+}
+
+void Communicator::Gather(compute::TensorView buffer, Rank root, CallTag tag, DoneFn done) {
+  core_->Run({.collective = Collective::kGather, .buffers = {buffer}, .root = root}, tag,
+             std::move(done));
+}
+
+void Communicator::Scatter(compute::TensorView buffer, Rank root, CallTag tag, DoneFn done) {
+  core_->Run({.collective = Collective::kScatter, .buffers = {buffer}, .root = root}, tag,
+             std::move(done));
+}
+
+void Communicator::AllToAll(compute::TensorView input, compute::TensorView output, CallTag tag,
+                            DoneFn done) {
+  core_->Run({Collective::kAllToAll, {input, output}}, tag, std::move(done));
+}
+
+void Communicator::AllToAllV(const CallBuffers& buffers, CallTag tag, DoneFn done) {
+  core_->Run({Collective::kAllToAllV, buffers}, tag, std::move(done));
+}
+
+void Communicator::Barrier(CallTag tag, DoneFn done) {
+  const compute::TensorView nothing{nullptr, compute::DType::kFloat32, {0, 1, 1, 1}, nullptr};
+  core_->Run({Collective::kBarrier, {nothing}}, tag, std::move(done));
 }
 
 void Communicator::OnFailure(FailedFn failed) { core_->on_failure = std::move(failed); }

@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "collectives/chunked_buffers.h"
 #include "collectives/landing_window.h"
 #include "collectives/progress.h"
 #include "collectives/schedule/print.h"
@@ -29,7 +28,7 @@ class Run {
         group_(group),
         call_(call),
         plan_(call.plan),
-        buffers_(call.plan, call.input, call.output, call.landings),
+        buffers_(call.plan, call.buffers, call.landings),
         failed_(std::move(failed)),
         done_(std::move(done)),
         progress_(plan_),
@@ -268,9 +267,9 @@ class Run {
     span.algorithm = plan_.algorithm;
     span.step = call_.step;
     span.bucket = call_.bucket;
-    span.bytes = call_.input.byte_count();
+    span.bytes = call_.buffers.input.byte_count();
     if (plan_.output_chunks > 0) {
-      span.bytes = std::max(span.bytes, call_.output.byte_count());
+      span.bytes = std::max(span.bytes, call_.buffers.output.byte_count());
     }
     span.entered = entered_;
     span.left = left_.value_or(entered_);
@@ -332,8 +331,7 @@ void Execute(const ExecutorDeps& deps, const ProcessGroup& group, const Collecti
                     call.plan.group_size == static_cast<int>(group.members.size()),
                 "a plan of rank %d of %d for rank %d of %d", call.plan.rank, call.plan.group_size,
                 group.my_rank, group.members.size());
-  if (absl::Status status = ChunkedBuffers::Check(call.plan, call.input, call.output);
-      !status.ok()) {
+  if (absl::Status status = ChunkedBuffers::Check(call.plan, call.buffers); !status.ok()) {
     if (failed) {
       failed(status);
     }

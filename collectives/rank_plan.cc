@@ -88,6 +88,10 @@ RankPlan MakeRankPlan(const Schedule& schedule, Rank rank) {
   plan.input_chunks = schedule.input_chunks;
   plan.output_chunks = schedule.output_chunks;
   plan.scratch_chunks = schedule.scratch_chunks;
+  plan.needs_equal_chunks = schedule.needs_equal_chunks();
+  for (std::int32_t i = 0; !plan.needs_equal_chunks && i < schedule.scratch_chunks; ++i) {
+    plan.scratch_like.push_back(schedule.scratch_like(rank, i));
+  }
 
   std::vector<Op> ops = schedule.ops_of(rank);
   const std::vector<std::vector<OpIndex>> landing_causes = LandingCauses(schedule, ops);

@@ -40,6 +40,8 @@ struct RankPlan {
   std::int32_t input_chunks = 0;
   std::int32_t output_chunks = 0;
   std::int32_t scratch_chunks = 0;
+  bool needs_equal_chunks = false;
+  std::vector<std::int32_t> scratch_like;  // input chunks; empty when all chunks are equal
   std::vector<PlannedOp> ops;
   std::vector<OpIndex> followers;
   std::vector<OpIndex> reductions;  // the kRecvReduce ops, in list order

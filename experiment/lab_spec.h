@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -39,7 +40,12 @@ struct ParameterServerSpec {
   ReductionOrder order = ReductionOrder::kArrival;
 };
 struct CollectiveSpec {
-  std::string algorithm = "ring";  // a name of the schedule catalog, or "auto"
+  std::string algorithm = "ring";  // an all-reduce of the schedule catalog, or "auto"
+
+  // What auto stands for: the ring.
+  std::string_view resolved() const {
+    return algorithm == "auto" ? std::string_view("ring") : std::string_view(algorithm);
+  }
 };
 struct NcclSpec {};
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <vector>
 
+#include "collectives/schedule/catalog.h"
 #include "core/status.h"
 #include "experiment/fields.h"
 #include "experiment/scenario_reader.h"
@@ -12,7 +13,6 @@
 namespace ranklab::experiment {
 namespace {
 
-constexpr std::array<std::string_view, 2> kAlgorithms = {"auto", "ring"};
 constexpr int kMostWorkers = 1 << 20;  // a simulation's
 
 absl::Status ReadModel(Fields fields, LabSpec& spec) {
@@ -147,7 +147,7 @@ absl::Status ReadExchange(Fields fields, ExchangeSpec& exchange) {
     exchange.kind = ps;
   } else if (kind == "collective") {
     CollectiveSpec collective;
-    fields.OneOf("algorithm", kAlgorithms, collective.algorithm);
+    fields.OneOf("algorithm", CollectiveAlgorithms(), collective.algorithm);
     exchange.kind = std::move(collective);
   } else if (kind == "nccl") {
     exchange.kind = NcclSpec{};
@@ -195,7 +195,15 @@ absl::Status ReadSeed(const ConfigSource& source, const ConfigNode& root, std::u
 
 }  // namespace
 
-std::span<const std::string_view> CollectiveAlgorithms() { return kAlgorithms; }
+std::vector<std::string_view> CollectiveAlgorithms() {
+  std::vector<std::string_view> names = {"auto"};
+  for (const collectives::CatalogEntry& entry : collectives::Catalog()) {
+    if (entry.collective == collectives::Collective::kAllReduce) {
+      names.push_back(entry.name);
+    }
+  }
+  return names;
+}
 
 absl::StatusOr<LabSpec> ReadSpec(const ConfigSource& source, const ConfigNode& root) {
   const auto section = [&](const char* name) { return Fields(source, root.Find(name), name); };

@@ -2,8 +2,8 @@
 // a LabSpec.
 #pragma once
 
-#include <span>
 #include <string_view>
+#include <vector>
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
@@ -22,7 +22,7 @@ absl::StatusOr<LabSpec> ReadSpec(const ConfigSource& source, const ConfigNode& r
 // in a batch, a layer that does not fit the data, a scenario that hits nobody.
 absl::Status CheckSpec(const ConfigSource& source, const ConfigNode& root, const LabSpec& spec);
 
-// The schedule algorithms that a lab may name.
-std::span<const std::string_view> CollectiveAlgorithms();
+// The algorithms that a lab may name: auto, and every all-reduce of the catalog.
+std::vector<std::string_view> CollectiveAlgorithms();
 
 }  // namespace ranklab::experiment

@@ -4,33 +4,30 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "fabric/collective_cost.h"
 
 namespace ranklab::fabric {
-namespace {
 
-// count (alpha + bytes beta); the bytes of a part need not be whole.
-Nanos Steps(const LinkSpec& port, double count, double bytes) {
-  const double alpha = static_cast<double>(port.alpha.count());
-  const double nanos = count * (alpha + bytes / port.bandwidth.bytes_per_second * 1e9);
+Nanos ToNanos(double seconds) {
+  const double nanos = seconds * 1e9;
   return nanos < 0x1p63 ? Nanos(std::llround(nanos)) : Nanos::max();
 }
 
-}  // namespace
-
 Nanos RingAllReduceTime(const LinkSpec& port, int ranks, Bytes size) {
-  RANKLAB_CHECK(ranks >= 1 && size >= 0);
-  return Steps(port, 2.0 * (ranks - 1), static_cast<double>(size) / ranks);
+  return ToNanos(
+      *RingAllReduceCost(LiveCostModel(port), {.ranks = ranks, .size = static_cast<double>(size)}));
 }
 
 Nanos RingHalfTime(const LinkSpec& port, int ranks, Bytes size) {
-  RANKLAB_CHECK(ranks >= 1 && size >= 0);
-  return Steps(port, ranks - 1, static_cast<double>(size) / ranks);
+  return ToNanos(
+      *RingAllGatherCost(LiveCostModel(port), {.ranks = ranks, .size = static_cast<double>(size)}));
 }
 
 Nanos ParameterServerHalfTime(const LinkSpec& port, int workers, int servers, Bytes size) {
   RANKLAB_CHECK(workers >= 1 && servers >= 1 && size >= 0);
+  const CostModel model = LiveCostModel(port);
   const double part = static_cast<double>(size) / servers;
-  return Steps(port, 1, std::max(workers, servers) * part);
+  return ToNanos(model.alpha + std::max(workers, servers) * part * model.beta);
 }
 
 Overlap PlayBuckets(std::span<const BucketTiming> buckets) {

@@ -1,8 +1,8 @@
 // Closed forms under model M2 of the alpha-beta model (alpha is latency only and does not hold the
-// ports), and the bucket recursion: what a shaped run is compared with. `port` is a rank's, each
-// direction; jitter and loss are not in the formulas. P ranks, S bytes, beta = 1 / bandwidth.
-// Sources: Patarasuk and Yuan, JPDC 69(2), 2009 for the ring; Li et al., OSDI 2014 for the
-// parameter server's port limit.
+// ports), and the bucket recursion: what a shaped run is compared with; collective_cost.h has those
+// of the other collectives. `port` is a rank's, each direction; jitter and loss are not in the
+// formulas. P ranks, S bytes, beta = 1 / bandwidth. Sources: Patarasuk and Yuan, JPDC 69(2), 2009
+// for the ring; Li et al., OSDI 2014 for the parameter server's port limit.
 #pragma once
 
 #include <span>
@@ -11,6 +11,9 @@
 #include "fabric/link_model.h"
 
 namespace ranklab::fabric {
+
+// To the nearest nanosecond; saturates at Nanos::max(). Requires: seconds >= 0.
+Nanos ToNanos(double seconds);
 
 // 2(P-1)(alpha + (S/P) beta); 0 for one rank. Requires: ranks >= 1, size >= 0 (also below).
 Nanos RingAllReduceTime(const LinkSpec& port, int ranks, Bytes size);

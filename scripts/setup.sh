@@ -9,7 +9,7 @@ packages=(
   g++ cmake ninja-build ccache pkg-config git ca-certificates
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler
   libabsl-dev libboost1.81-dev libyaml-cpp-dev libcli11-dev nlohmann-json3-dev
-  libdnnl-dev libssl-dev zlib1g-dev libxxhash-dev
+  libdnnl-dev libssl-dev zlib1g-dev libxxhash-dev libpugixml-dev
   libgtest-dev libgmock-dev googletest libbenchmark-dev
 )
 commands=(npm)

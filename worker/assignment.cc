@@ -102,7 +102,7 @@ Nanos ExchangeTimeout(const experiment::LabSpec& spec, double time_scale) {
   // A disturbed or asynchronous step has no closed form; the undisturbed one is the yardstick.
   experiment::LabSpec undisturbed = spec;
   undisturbed.scenario = {};
-  if (const auto predicted = PredictStep(undisturbed); predicted.ok()) {
+  if (const auto predicted = EstimateStep(undisturbed); predicted.ok()) {
     seconds = std::max(seconds, kTimes * predicted->step * time_scale);
   }
   return Nanos(std::llround(seconds * 1e9));

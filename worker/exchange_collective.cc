@@ -118,7 +118,7 @@ absl::StatusOr<std::unique_ptr<GradientExchange>> MakeCollectiveExchange(
   for (Rank rank = 0; rank < options.workers; ++rank) {
     world.members.push_back(rank);
   }
-  const std::string algorithm = spec.algorithm == "auto" ? "ring" : spec.algorithm;
+  const std::string algorithm(spec.resolved());
   ASSIGN_OR_RETURN(
       auto communicator,
       collectives::Communicator::Make({deps.loop, deps.messenger, deps.reducer, deps.trace}, world,

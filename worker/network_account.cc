@@ -18,8 +18,7 @@ std::int64_t ElementsReceived(const collectives::Schedule& schedule, Rank rank,
   std::int64_t received = 0;
   for (const collectives::Op& op : schedule.ops_of(rank)) {
     if (collectives::IsReceive(op.kind)) {
-      received += collectives::ChunkBegin(elements, op.chunk + op.count, schedule.input_chunks) -
-                  collectives::ChunkBegin(elements, op.chunk, schedule.input_chunks);
+      received += collectives::ElementsIn(schedule, rank, elements, op.chunk, op.count);
     }
   }
   return received;
@@ -36,10 +35,9 @@ absl::StatusOr<Bytes> ClaimedByWorker(const experiment::LabSpec& spec, Rank rank
   if (collective == nullptr) {
     return 0;
   }
-  const std::string algorithm = collective->algorithm == "auto" ? "ring" : collective->algorithm;
   ASSIGN_OR_RETURN(
       const collectives::Schedule schedule,
-      collectives::BuildNamed(algorithm, collectives::Collective::kAllReduce,
+      collectives::BuildNamed(collective->resolved(), collectives::Collective::kAllReduce,
                               {.group_size = spec.cluster.workers, .chunks_per_rank = 1}));
   std::int64_t elements = 0;
   for (const Bucket& bucket : buckets) {

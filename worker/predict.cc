@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "collectives/schedule/catalog.h"
 #include "core/check.h"
 #include "core/overloaded.h"
 #include "core/seconds.h"
@@ -51,10 +52,24 @@ absl::StatusOr<std::unique_ptr<Model>> MakeForShapes(const LabSpec& spec, comput
                    known ? mlp->layers.back() : 0);
 }
 
+absl::StatusOr<Nanos> AllReduceTime(const CollectiveSpec& spec, const fabric::LinkSpec& port,
+                                    int workers, Bytes size) {
+  const auto* entry =
+      collectives::FindAlgorithm(spec.resolved(), collectives::Collective::kAllReduce);
+  RANKLAB_CHECK(entry != nullptr, "the lab reader knows the catalog: %s", spec.algorithm);
+  const fabric::Cost seconds = collectives::PredictSeconds(
+      *entry, fabric::LiveCostModel(port), {.group_size = workers}, static_cast<double>(size));
+  if (!seconds) {
+    return Unimplemented("%s over %d workers has no closed form", entry->name, workers);
+  }
+  return fabric::ToNanos(*seconds);
+}
+
 }  // namespace
 
-fabric::Overlap PredictExchange(const LabSpec& spec, const fabric::LinkSpec& port,
-                                std::span<const Bucket> buckets, std::span<const Nanos> ready) {
+absl::StatusOr<fabric::Overlap> PredictExchange(const LabSpec& spec, const fabric::LinkSpec& port,
+                                                std::span<const Bucket> buckets,
+                                                std::span<const Nanos> ready) {
   RANKLAB_CHECK(buckets.size() == ready.size() && !buckets.empty());
   const auto begins = [&](std::size_t i) {
     return spec.exchange.overlap ? ready[i] : ready.back();
@@ -62,10 +77,11 @@ fabric::Overlap PredictExchange(const LabSpec& spec, const fabric::LinkSpec& por
   const int workers = spec.cluster.workers;
   const int servers = spec.cluster.servers;
   std::vector<fabric::BucketTiming> timings;
-  if (std::holds_alternative<CollectiveSpec>(spec.exchange.kind)) {
+  if (const auto* collective = std::get_if<CollectiveSpec>(&spec.exchange.kind)) {
     for (std::size_t i = 0; i < buckets.size(); ++i) {
-      timings.push_back(
-          {begins(i), fabric::RingAllReduceTime(port, workers, CollectiveSize(buckets[i]))});
+      ASSIGN_OR_RETURN(const Nanos time,
+                       AllReduceTime(*collective, port, workers, CollectiveSize(buckets[i])));
+      timings.push_back({begins(i), time});
     }
     return fabric::PlayBuckets(timings);
   }
@@ -109,7 +125,9 @@ absl::StatusOr<StepPrediction> PredictStep(const LabSpec& spec, Model& model) {
   if (exchanges) {
     ASSIGN_OR_RETURN(const fabric::Preset preset, fabric::FindPreset(spec.fabric.preset));
     const std::vector<Nanos> ready = ReadyTimes(times, buckets);
-    prediction.exposed = SecondsOf(PredictExchange(spec, preset.port, buckets, ready).exposed);
+    ASSIGN_OR_RETURN(const fabric::Overlap overlap,
+                     PredictExchange(spec, preset.port, buckets, ready));
+    prediction.exposed = SecondsOf(overlap.exposed);
   }
   prediction.step = prediction.compute + prediction.exposed;
   return prediction;
@@ -119,6 +137,16 @@ absl::StatusOr<StepPrediction> PredictStep(const LabSpec& spec) {
   compute::CpuDevice device({.threads = 1});
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeForShapes(spec, device));
   return PredictStep(spec, *model);
+}
+
+absl::StatusOr<StepPrediction> EstimateStep(const LabSpec& spec) {
+  absl::StatusOr<StepPrediction> predicted = PredictStep(spec);
+  if (predicted.ok() || !std::holds_alternative<CollectiveSpec>(spec.exchange.kind)) {
+    return predicted;
+  }
+  LabSpec with_ring = spec;
+  with_ring.exchange.kind = CollectiveSpec{.algorithm = "ring"};
+  return PredictStep(with_ring);
 }
 
 absl::StatusOr<double> PredictExposed(const LabSpec& spec) {
@@ -136,7 +164,9 @@ absl::StatusOr<double> PredictExposed(const LabSpec& spec) {
   const std::vector<Bucket> buckets =
       CutBuckets(*model, {.first = spec.exchange.first_bucket, .other = spec.exchange.bucket});
   const std::vector<Nanos> ready(buckets.size());
-  return SecondsOf(PredictExchange(spec, preset.port, buckets, ready).exposed);
+  ASSIGN_OR_RETURN(const fabric::Overlap overlap,
+                   PredictExchange(spec, preset.port, buckets, ready));
+  return SecondsOf(overlap.exposed);
 }
 
 }  // namespace ranklab::worker

@@ -21,6 +21,7 @@ Bandwidth BusBandwidth(Collective collective, int world_size, Bytes size, Nanos 
     case Collective::kReduceScatter:
     case Collective::kAllGather:
     case Collective::kAllToAll:
+    case Collective::kAllToAllV:
     case Collective::kGather:
     case Collective::kScatter:
       return {algbw * (ranks - 1.0) / ranks};

@@ -2,6 +2,9 @@
 
 #include <absl/strings/str_format.h>
 
+#include "collectives/schedule/proof.h"
+#include "core/status.h"
+
 namespace ranklab::collectives {
 namespace {
 
@@ -55,6 +58,33 @@ std::string PrintSchedule(const Schedule& schedule) {
     }
   }
   return text;
+}
+
+absl::StatusOr<std::string> PrintGraph(const Schedule& schedule) {
+  const OpLists lists(schedule);
+  ASSIGN_OR_RETURN(const Pairing pairing, PairMessages(lists));
+  std::string text = absl::StrFormat(
+      "digraph \"%s %s\" {\n  rankdir=LR;\n  node [shape=box, fontname=\"monospace\"];\n",
+      schedule.name, NameOf(schedule.collective));
+  for (Rank rank = 0; rank < lists.ranks(); ++rank) {
+    absl::StrAppendFormat(&text, "  subgraph cluster_%d {\n    label=\"rank %d\";\n", rank, rank);
+    for (OpIndex i = 0; i < static_cast<OpIndex>(lists.of(rank).size()); ++i) {
+      const Op& op = lists.of(rank)[static_cast<std::size_t>(i)];
+      absl::StrAppendFormat(&text, "    r%d_%d [label=\"%d: %s\"];\n", rank, i, i, PrintOp(op));
+      for (const OpIndex earlier : op.after) {
+        absl::StrAppendFormat(&text, "    r%d_%d -> r%d_%d;\n", rank, earlier, rank, i);
+      }
+    }
+    text += "  }\n";
+  }
+  for (OpLists::Id id = 0; id < lists.size(); ++id) {
+    if (lists.at(id).kind == OpKind::kSend) {
+      const OpLists::Id receive = pairing[static_cast<std::size_t>(id)];
+      absl::StrAppendFormat(&text, "  r%d_%d -> r%d_%d [style=bold];\n", lists.RankOf(id),
+                            lists.IndexOf(id), lists.RankOf(receive), lists.IndexOf(receive));
+    }
+  }
+  return text + "}\n";
 }
 
 }  // namespace ranklab::collectives

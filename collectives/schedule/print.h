@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include <absl/status/statusor.h>
+
 #include "collectives/schedule/schedule.h"
 
 namespace ranklab::collectives {
@@ -15,5 +17,9 @@ std::string NameOfOp(Rank rank, OpIndex index, const Op& op);
 
 // A head line, then for each rank its ops, one a line, with what they wait for.
 std::string PrintSchedule(const Schedule& schedule);
+
+// The same as a graph for Graphviz's dot: a cluster a rank, an edge for what an op waits for, a
+// bold one for each message. Errors: as PairMessages.
+absl::StatusOr<std::string> PrintGraph(const Schedule& schedule);
 
 }  // namespace ranklab::collectives

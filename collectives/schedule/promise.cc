@@ -1,93 +1,135 @@
 #include "collectives/schedule/promise.h"
 
-#include "core/check.h"
 #include "core/status.h"
 
 namespace ranklab::collectives {
 namespace {
 
-// Chunks of the whole vector: a block of them for each rank, except for all-reduce.
-std::int32_t Positions(const Schedule& schedule) {
-  return schedule.collective == Collective::kAllGather && schedule.output_chunks > 0
-             ? schedule.output_chunks
-             : schedule.input_chunks;
+// How the chunks of input and output relate; in place there is one buffer, as large as the larger.
+enum class Shape : std::uint8_t { kWhole, kShrinks, kGrows, kExchanges };
+
+Shape ShapeOf(Collective collective) {
+  switch (collective) {
+    case Collective::kAllReduce:
+    case Collective::kBroadcast:
+    case Collective::kReduce:
+    case Collective::kBarrier:
+      return Shape::kWhole;
+    case Collective::kReduceScatter:
+    case Collective::kScatter:
+      return Shape::kShrinks;
+    case Collective::kAllGather:
+    case Collective::kGather:
+      return Shape::kGrows;
+    case Collective::kAllToAll:
+    case Collective::kAllToAllV:
+      break;
+  }
+  return Shape::kExchanges;
 }
 
+bool Fits(const Schedule& schedule) {
+  const std::int64_t ranks = schedule.group_size;
+  const std::int64_t input = schedule.input_chunks;
+  const std::int64_t output = schedule.output_chunks;
+  const bool in_place = output == 0;
+  switch (ShapeOf(schedule.collective)) {
+    case Shape::kWhole:
+      return in_place || output == input;
+    case Shape::kShrinks:
+      return in_place ? input % ranks == 0 : output * ranks == input;
+    case Shape::kGrows:
+      return in_place ? input % ranks == 0 : input * ranks == output;
+    case Shape::kExchanges:
+      return input % ranks == 0 && (in_place || output == input);
+  }
+  return false;
+}
+
+// Chunks of one rank's part.
 std::int32_t BlockSize(const Schedule& schedule) {
-  return Positions(schedule) / schedule.group_size;
+  const bool grows = ShapeOf(schedule.collective) == Shape::kGrows && schedule.output_chunks > 0;
+  return grows ? schedule.input_chunks : schedule.input_chunks / schedule.group_size;
+}
+
+bool OnlyTheRootContributes(Collective collective) {
+  return collective == Collective::kBroadcast || collective == Collective::kScatter;
+}
+
+bool OnlyTheRootIsPromised(Collective collective) {
+  return collective == Collective::kReduce || collective == Collective::kGather;
 }
 
 }  // namespace
 
 absl::Status CheckShape(const Schedule& schedule) {
-  const std::int64_t ranks = schedule.group_size;
-  const std::int64_t input = schedule.input_chunks;
-  const std::int64_t output = schedule.output_chunks;
-  if (ranks < 1 || input < 1 || output < 0 || schedule.scratch_chunks < 0) {
+  const int ranks = schedule.group_size;
+  if (ranks < 1 || schedule.input_chunks < 1 || schedule.output_chunks < 0 ||
+      schedule.scratch_chunks < 0) {
     return FailedPrecondition(
         "%s: %d ranks, %d input, %d output and %d scratch chunks: ranks and input must be at least "
         "1, none negative",
-        schedule.name, ranks, input, output, schedule.scratch_chunks);
+        schedule.name, ranks, schedule.input_chunks, schedule.output_chunks,
+        schedule.scratch_chunks);
   }
-  const bool in_place = output == 0;
-  bool fits = false;
-  switch (schedule.collective) {
-    case Collective::kAllReduce:
-      fits = in_place || output == input;
-      break;
-    case Collective::kReduceScatter:
-      fits = in_place ? input % ranks == 0 : output * ranks == input;
-      break;
-    case Collective::kAllGather:
-      fits = in_place ? input % ranks == 0 : input * ranks == output;
-      break;
-    default:
-      return Unimplemented("%s: the verifier knows no promise of %s", schedule.name,
-                           NameOf(schedule.collective));
+  if (schedule.root < 0 || schedule.root >= ranks) {
+    return FailedPrecondition("%s: root %d is none of the ranks 0 to %d", schedule.name,
+                              schedule.root, ranks - 1);
   }
-  if (!fits) {
+  if (!Fits(schedule)) {
     return FailedPrecondition("%s: %d input and %d output chunks do not fit %s over %d ranks",
-                              schedule.name, input, output, NameOf(schedule.collective), ranks);
+                              schedule.name, schedule.input_chunks, schedule.output_chunks,
+                              NameOf(schedule.collective), ranks);
   }
   return absl::OkStatus();
 }
 
 std::optional<Position> ContributionOf(const Schedule& schedule, Rank rank, std::int32_t chunk) {
-  if (chunk >= schedule.input_chunks) {
+  if (chunk >= schedule.input_chunks ||
+      (OnlyTheRootContributes(schedule.collective) && rank != schedule.root)) {
     return std::nullopt;
   }
-  if (schedule.collective != Collective::kAllGather) {
-    return chunk;
+  switch (ShapeOf(schedule.collective)) {
+    case Shape::kWhole:
+    case Shape::kShrinks:
+      return chunk;
+    case Shape::kGrows:
+      if (schedule.output_chunks > 0) {
+        return Position{rank} * schedule.input_chunks + chunk;
+      }
+      return chunk / BlockSize(schedule) == rank ? std::optional<Position>(chunk) : std::nullopt;
+    case Shape::kExchanges:
+      break;
   }
-  if (schedule.output_chunks > 0) {
-    return rank * schedule.input_chunks + chunk;
-  }
-  return chunk / BlockSize(schedule) == rank ? std::optional(chunk) : std::nullopt;
+  return Position{rank} * schedule.input_chunks + chunk;
 }
 
 std::optional<Result> PromiseOf(const Schedule& schedule, Rank rank, std::int32_t chunk) {
   const bool in_place = schedule.output_chunks == 0;
   const std::int32_t offset = chunk - schedule.first_output_chunk();
   const std::int32_t size = in_place ? schedule.input_chunks : schedule.output_chunks;
-  if (offset < 0 || offset >= size) {
+  if (offset < 0 || offset >= size ||
+      (OnlyTheRootIsPromised(schedule.collective) && rank != schedule.root)) {
     return std::nullopt;
   }
-  switch (schedule.collective) {
-    case Collective::kAllReduce:
-      return Result{offset, std::nullopt};
-    case Collective::kReduceScatter:
+  const std::int32_t block = BlockSize(schedule);
+  const std::optional<Rank> contributor =
+      OnlyTheRootContributes(schedule.collective) ? std::optional(schedule.root) : std::nullopt;
+  switch (ShapeOf(schedule.collective)) {
+    case Shape::kWhole:
+      return Result{offset, contributor};
+    case Shape::kShrinks:
       if (!in_place) {
-        return Result{rank * size + offset, std::nullopt};
+        return Result{Position{rank} * size + offset, contributor};
       }
-      return offset / BlockSize(schedule) == rank ? std::optional(Result{offset, std::nullopt})
-                                                  : std::nullopt;
-    case Collective::kAllGather:
-      return Result{offset, offset / BlockSize(schedule)};
-    default:
+      return offset / block == rank ? std::optional(Result{offset, contributor}) : std::nullopt;
+    case Shape::kGrows:
+      return Result{offset, offset / block};
+    case Shape::kExchanges:
       break;
   }
-  RANKLAB_CHECK(false, "no promise of %s", NameOf(schedule.collective));
-  return std::nullopt;
+  const Rank from = offset / block;
+  return Result{Position{from} * schedule.input_chunks + rank * block + offset % block, from};
 }
 
 }  // namespace ranklab::collectives

@@ -1,7 +1,19 @@
 // What each collective promises, as data: which contribution a chunk holds before, and what it must
 // hold afterwards.
+//
+//   collective       contributes                promised, in place           out of place: output
+//   all-reduce       all chunks                 all, of all ranks            as many chunks
+//   reduce-scatter   all chunks                 block r, of all ranks        input / P
+//   all-gather       block r                    all, block i of rank i       P x input
+//   broadcast        the root: all              all, of the root             as many
+//   reduce           all chunks                 at the root: of all ranks    as many
+//   gather           block r                    at the root: as all-gather   P x input
+//   scatter          the root: all              block r, of the root         input / P
+//   all-to-all(-v)   all, block j for rank j    block i, of rank i           as many
+//   barrier          all chunks                 all, known of all ranks      none
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include <absl/status/status.h>
@@ -10,17 +22,16 @@
 
 namespace ranklab::collectives {
 
-// A place in the whole vector that the collective works on, counted in chunks. Only contributions
-// to one position may be reduced with each other.
-using Position = std::int32_t;
+// A place in the whole of what the collective works on, counted in chunks. Only contributions to
+// one position may be reduced with each other.
+using Position = std::int64_t;
 
 struct Result {
   Position position = 0;
   std::optional<Rank> contributor;  // none: the reduction over all ranks
 };
 
-// Errors: FailedPrecondition, chunk counts that do not fit the collective; Unimplemented, a
-// collective that has no promise here.
+// Errors: FailedPrecondition, chunk counts that do not fit the collective, or a root outside.
 absl::Status CheckShape(const Schedule& schedule);
 
 // The position that `rank` contributes to with the first contents of `chunk`; none for memory whose

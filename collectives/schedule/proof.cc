@@ -24,9 +24,10 @@ bool InOneBuffer(const Schedule& schedule, std::int32_t first, std::int32_t coun
   return false;
 }
 
-absl::Status CheckOp(const Schedule& schedule, Rank rank, OpIndex index, const Op& op) {
+absl::Status CheckOp(const Schedule& schedule, const OpLists& lists, Rank rank, OpIndex index) {
+  const Op& op = lists.of(rank)[static_cast<std::size_t>(index)];
   const auto wrong = [&](const std::string& what) {
-    return FailedPrecondition("%s: %s", NameOfOp(rank, index, op), what);
+    return FailedPrecondition("%s: %s", lists.NameOf(lists.IdOf(rank, index)), what);
   };
   if (op.count < 1 || !InOneBuffer(schedule, op.chunk, op.count)) {
     return wrong(
@@ -67,7 +68,7 @@ struct Stream {
 
 }  // namespace
 
-OpLists::OpLists(const Schedule& schedule) : first_{0} {
+OpLists::OpLists(const Schedule& schedule) : schedule_(schedule), first_{0} {
   std::int64_t total = 0;
   for (Rank rank = 0; rank < schedule.group_size; ++rank) {
     lists_.push_back(schedule.ops_of(rank));
@@ -81,13 +82,17 @@ Rank OpLists::RankOf(Id id) const {
   return static_cast<Rank>(std::upper_bound(first_.begin(), first_.end(), id) - first_.begin()) - 1;
 }
 
-std::string OpLists::NameOf(Id id) const { return NameOfOp(RankOf(id), IndexOf(id), at(id)); }
+std::string OpLists::NameOf(Id id) const {
+  const std::string name = NameOfOp(RankOf(id), IndexOf(id), at(id));
+  return schedule_.origin_of == nullptr
+             ? name
+             : absl::StrFormat("%s [%s]", name, schedule_.origin_of(RankOf(id), IndexOf(id)));
+}
 
 absl::Status CheckOps(const Schedule& schedule, const OpLists& lists) {
   for (Rank rank = 0; rank < lists.ranks(); ++rank) {
-    const std::vector<Op>& ops = lists.of(rank);
-    for (OpIndex i = 0; i < static_cast<OpIndex>(ops.size()); ++i) {
-      RETURN_IF_ERROR(CheckOp(schedule, rank, i, ops[static_cast<std::size_t>(i)]));
+    for (OpIndex i = 0; i < static_cast<OpIndex>(lists.of(rank).size()); ++i) {
+      RETURN_IF_ERROR(CheckOp(schedule, lists, rank, i));
     }
   }
   return absl::OkStatus();
@@ -127,6 +132,33 @@ absl::StatusOr<Pairing> PairMessages(const OpLists& lists) {
     }
   }
   return pairing;
+}
+
+absl::Status CheckSizes(const Schedule& schedule, const OpLists& lists, const Pairing& pairing) {
+  if (schedule.needs_equal_chunks()) {
+    return absl::OkStatus();
+  }
+  const auto like = [&](Rank rank, std::int32_t chunk) {
+    return chunk < schedule.first_scratch_chunk()
+               ? chunk
+               : schedule.scratch_like(rank, chunk - schedule.first_scratch_chunk());
+  };
+  for (OpLists::Id id = 0; id < lists.size(); ++id) {
+    const Op& op = lists.at(id);
+    const Rank rank = lists.RankOf(id);
+    const OpLists::Id other = pairing[static_cast<std::size_t>(id)];
+    const Rank from = other < 0 ? rank : lists.RankOf(other);
+    const std::int32_t source = other < 0 ? op.source : lists.at(other).chunk;
+    for (std::int32_t i = 0; i < op.count; ++i) {
+      if (like(rank, op.chunk + i) != like(from, source + i)) {
+        return FailedPrecondition(
+            "%s: chunk %d of rank %d and chunk %d of rank %d differ in size when the buffer is "
+            "not cut evenly",
+            lists.NameOf(id), op.chunk + i, rank, source + i, from);
+      }
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace ranklab::collectives

@@ -13,7 +13,7 @@
 
 namespace ranklab::collectives {
 
-// The lists of all ranks, with one number for every op.
+// The lists of all ranks, with one number for every op. `schedule` must outlive them.
 class OpLists {
  public:
   explicit OpLists(const Schedule& schedule);
@@ -28,10 +28,11 @@ class OpLists {
   OpIndex IndexOf(Id id) const { return id - first_[static_cast<std::size_t>(RankOf(id))]; }
   const Op& at(Id id) const { return of(RankOf(id))[static_cast<std::size_t>(IndexOf(id))]; }
 
-  // As NameOfOp.
+  // As NameOfOp; behind it where the op came from, if the schedule says so.
   std::string NameOf(Id id) const;
 
  private:
+  const Schedule& schedule_;
   std::vector<std::vector<Op>> lists_;
   std::vector<Id> first_;  // of each rank, and the end
 };
@@ -49,5 +50,9 @@ absl::Status CheckOverlaps(const Schedule& schedule, const OpLists& lists);
 
 // Runs all ranks on symbols: nothing waits for ever, no contribution is lost, doubled or misplaced.
 absl::Status RunOnSymbols(const Schedule& schedule, const OpLists& lists, const Pairing& pairing);
+
+// Both ends of a message, and source and target of a local op, have chunks of the same sizes also
+// where the buffer cannot be cut evenly, unless the schedule refuses such buffers.
+absl::Status CheckSizes(const Schedule& schedule, const OpLists& lists, const Pairing& pairing);
 
 }  // namespace ranklab::collectives

@@ -1,5 +1,6 @@
 #include "collectives/schedule/ring.h"
 
+#include <limits>
 #include <utility>
 
 #include "core/status.h"
@@ -7,12 +8,10 @@
 namespace ranklab::collectives {
 namespace {
 
-constexpr std::int64_t kMostChunks = std::int64_t{1} << 30;
-
 // One rank's place in the ring and its list as it grows.
 class RingList {
  public:
-  RingList(const RingOptions& options, Rank rank)
+  RingList(const BuildOptions& options, Rank rank)
       : size_(options.group_size), per_rank_(options.chunks_per_rank), rank_(rank) {
     ops_.reserve(4 * static_cast<std::size_t>(size_ - 1) * static_cast<std::size_t>(per_rank_));
   }
@@ -70,19 +69,13 @@ class RingList {
   std::vector<Op> ops_;
 };
 
-absl::StatusOr<Schedule> BuildRing(Collective collective, const RingOptions& options) {
-  const std::int64_t chunks = std::int64_t{options.group_size} * options.chunks_per_rank;
-  if (options.group_size < 1 || options.chunks_per_rank < 1 || chunks > kMostChunks) {
-    return InvalidArgument(
-        "a ring of %d ranks with %d chunks a rank: both must be at least 1, their product at most "
-        "2^30",
-        options.group_size, options.chunks_per_rank);
-  }
+absl::StatusOr<Schedule> BuildRing(Collective collective, const BuildOptions& options) {
+  RETURN_IF_ERROR(CheckBuildOptions(options, std::numeric_limits<int>::max()));
   Schedule schedule;
   schedule.name = "ring";
   schedule.collective = collective;
   schedule.group_size = options.group_size;
-  schedule.input_chunks = static_cast<std::int32_t>(chunks);
+  schedule.input_chunks = options.group_size * options.chunks_per_rank;
   schedule.ops_of = [collective, options](Rank rank) {
     RingList list(options, rank);
     if (collective != Collective::kAllGather) {
@@ -98,13 +91,13 @@ absl::StatusOr<Schedule> BuildRing(Collective collective, const RingOptions& opt
 
 }  // namespace
 
-absl::StatusOr<Schedule> BuildRingAllReduce(const RingOptions& options) {
+absl::StatusOr<Schedule> BuildRingAllReduce(const BuildOptions& options) {
   return BuildRing(Collective::kAllReduce, options);
 }
-absl::StatusOr<Schedule> BuildRingReduceScatter(const RingOptions& options) {
+absl::StatusOr<Schedule> BuildRingReduceScatter(const BuildOptions& options) {
   return BuildRing(Collective::kReduceScatter, options);
 }
-absl::StatusOr<Schedule> BuildRingAllGather(const RingOptions& options) {
+absl::StatusOr<Schedule> BuildRingAllGather(const BuildOptions& options) {
   return BuildRing(Collective::kAllGather, options);
 }
 

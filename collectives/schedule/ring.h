@@ -10,24 +10,21 @@
 
 #include <absl/status/statusor.h>
 
+#include "collectives/schedule/build_options.h"
 #include "collectives/schedule/schedule.h"
 
 namespace ranklab::collectives {
 
-struct RingOptions {
-  int group_size = 0;
-  int chunks_per_rank = 1;  // of a block; more than one pipelines the reduction with the wire
-};
-
 // All-reduce as reduce-scatter, then all-gather. Steps: 2(P-1); bytes sent per rank: 2S(P-1)/P.
 // Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
 // workstations", JPDC 69(2), 2009.
-// Errors: InvalidArgument if group_size < 1, chunks_per_rank < 1 or their product is above 2^30.
-absl::StatusOr<Schedule> BuildRingAllReduce(const RingOptions& options);
+// Errors: as CheckBuildOptions; any group size that fits an int.
+absl::StatusOr<Schedule> BuildRingAllReduce(const BuildOptions& options);
 
-// Its two halves. Steps: P-1 each; bytes sent per rank: S(P-1)/P. In place: rank r ends with, or
-// starts from, the chunks [r c, (r+1) c) of P c, c = chunks_per_rank.
-absl::StatusOr<Schedule> BuildRingReduceScatter(const RingOptions& options);
-absl::StatusOr<Schedule> BuildRingAllGather(const RingOptions& options);
+// Its two halves: pieces of a block are pipelined in all three. Steps: P-1 each; bytes sent per
+// rank: S(P-1)/P. In place: rank r ends with, or starts from, the chunks [r c, (r+1) c) of P c, c =
+// chunks_per_rank.
+absl::StatusOr<Schedule> BuildRingReduceScatter(const BuildOptions& options);
+absl::StatusOr<Schedule> BuildRingAllGather(const BuildOptions& options);
 
 }  // namespace ranklab::collectives

@@ -70,8 +70,9 @@ class SymbolicMemory {
     if (!target.known() || !source.known() || target.position != source.position) {
       return FailedPrecondition("reduces %s into %s", Print(source), Print(target));
     }
+    const bool may_come_twice = schedule_.collective == Collective::kBarrier;
     for (std::size_t w = 0; w < target.ranks.size(); ++w) {
-      if ((target.ranks[w] & source.ranks[w]) != 0) {
+      if ((target.ranks[w] & source.ranks[w]) != 0 && !may_come_twice) {
         return FailedPrecondition("counts a contribution twice: reduces %s into %s", Print(source),
                                   Print(target));
       }

@@ -12,7 +12,8 @@ absl::Status Verify(const Schedule& schedule) {
   RETURN_IF_ERROR(CheckOps(schedule, lists));
   ASSIGN_OR_RETURN(const Pairing pairing, PairMessages(lists));
   RETURN_IF_ERROR(CheckOverlaps(schedule, lists));
-  return RunOnSymbols(schedule, lists, pairing);
+  RETURN_IF_ERROR(RunOnSymbols(schedule, lists, pairing));
+  return CheckSizes(schedule, lists, pairing);
 }
 
 }  // namespace ranklab::collectives

@@ -4,8 +4,10 @@
 #include <map>
 #include <set>
 
+#include <absl/strings/str_format.h>
 #include <gtest/gtest.h>
 
+#include "collectives/schedule/catalog.h"
 #include "tests/cluster/program.h"
 #include "tests/cluster/record.h"
 
@@ -91,6 +93,28 @@ constexpr char kRing[] = "[{kind: collective, algorithm: ring}]";
 constexpr char kServers[] = "[{kind: ps, order: rank}, {kind: ps, order: arrival}]";
 
 TEST(OneTruth, RingOverTcpLearnsAsOneProcessDoes) { ExpectOneTruth(RunOver("tcp", kRing), 1 + 4); }
+
+// Sums in other orders than the ring's; three workers are no power of two.
+TEST(OneTruth, EveryAllReduceLearnsAsOneProcessDoes) {
+  std::string exchanges;
+  std::size_t count = 0;
+  for (const collectives::CatalogEntry& entry : collectives::Catalog()) {
+    if (entry.collective == collectives::Collective::kAllReduce) {
+      exchanges += absl::StrFormat("%s{kind: collective, algorithm: %s}", count == 0 ? "" : ", ",
+                                   entry.name);
+      ++count;
+    }
+  }
+  ExpectOneTruth(RunLab(R"(parts:
+  - name: alone
+    with: {cluster: {workers: 1}, exchange: {kind: none}}
+  - name: together
+    sweep: {exchange: [)" +
+                        exchanges +
+                        R"(], cluster.workers: [3, 4]}
+)"),
+                 1 + 2 * count);
+}
 
 TEST(OneTruth, RingOverGrpcLearnsAsOneProcessDoes) {
   ExpectOneTruth(RunOver("grpc", kRing), 1 + 4);

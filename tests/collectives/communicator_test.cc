@@ -282,7 +282,7 @@ TEST(Communicator, RefusesGroupsAlgorithmsAndTimeoutsThatMakeNoSense) {
     EXPECT_EQ(made.status().code(), absl::StatusCode::kInvalidArgument);
     return MessageOf(made.status());
   };
-  EXPECT_THAT(why_not(cluster.World(1), {.algorithm = "rign"}), HasSubstr("one of: ring"));
+  EXPECT_THAT(why_not(cluster.World(1), {.algorithm = "rign"}), HasSubstr("one of: ring, "));
   EXPECT_THAT(why_not(cluster.World(1), {.chunks_per_rank = 0}), HasSubstr("at least 1"));
   EXPECT_THAT(why_not(cluster.World(1), {.timeout = Nanos::zero()}), HasSubstr("timeout"));
   EXPECT_THAT(why_not(cluster.World(2), {}),

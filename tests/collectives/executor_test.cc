@@ -57,8 +57,8 @@ struct TwoRanks {
       Execute(cluster.Deps(rank), groups[r],
               {.plan = plans[r],
                .landings = landings,
-               .input = compute::HostView(std::span(inputs[r])),
-               .output = compute::HostView(std::span(outputs[r])),
+               .buffers = {compute::HostView(std::span(inputs[r])),
+                           compute::HostView(std::span(outputs[r]))},
                .deadline = std::chrono::seconds(1)},
               nullptr, endings[r].On(cluster.loop()));
     }

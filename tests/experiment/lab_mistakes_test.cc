@@ -17,7 +17,9 @@ TEST(LabReader, SaysTheNearestKeyAndTheLine) {
 
 TEST(LabReader, SaysWhatWouldBeRight) {
   EXPECT_EQ(Refusal(With("exchange", "exchange: {algorithm: rign}")),
-            "x.yaml:6: exchange.algorithm is \"rign\"; one of auto, ring");
+            "x.yaml:6: exchange.algorithm is \"rign\"; one of auto, ring, bidirectional_ring, "
+            "multi_channel_ring, recursive_doubling, rabenseifner, binomial, double_binary_tree, "
+            "hierarchical");
   EXPECT_EQ(Refusal(With("exchange", "exchange: {bucket: 25}")),
             "x.yaml:6: exchange.bucket is \"25\"; a size with its unit, such as 25MiB, 64KiB or "
             "1MB");

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/status.h"
 #include "fabric/presets.h"
 
 namespace ranklab::worker {
@@ -41,6 +42,38 @@ TEST(PredictStep, OneBucketWithoutOverlapIsTheRingsClosedForm) {
   const double beta = 1.0 / preset->port.bandwidth.bytes_per_second;
   const double size = 4.0 * (64 * 512 + 512 + 512 * 512 + 512 + 512 * 10 + 10 + kGradientTail);
   EXPECT_NEAR(Exposed(spec), 6 * (alpha + size / 4 * beta), 5e-9);
+}
+
+// Recursive doubling over 4 workers: two rounds of the whole buffer.
+TEST(PredictStep, EachAlgorithmHasItsOwnClosedForm) {
+  LabSpec spec = Spec(4, 0);
+  spec.exchange.kind = CollectiveSpec{.algorithm = "recursive_doubling"};
+  spec.exchange.overlap = false;
+  spec.exchange.first_bucket = spec.exchange.bucket = Bytes{1} << 30;
+  const auto preset = fabric::FindPreset("pcie4_x16");
+  ASSERT_TRUE(preset.ok());
+  const double alpha = static_cast<double>(preset->port.alpha.count()) * 1e-9;
+  const double beta = 1.0 / preset->port.bandwidth.bytes_per_second;
+  const double size = 4.0 * (64 * 512 + 512 + 512 * 512 + 512 + 512 * 10 + 10 + kGradientTail);
+  EXPECT_NEAR(Exposed(spec), 2 * (alpha + size * beta), 5e-9);
+}
+
+// The double tree has none for any number of workers, recursive doubling none for three on a live
+// network; the ring is the yardstick where a time is needed all the same.
+TEST(PredictStep, AnAlgorithmWithoutAClosedFormIsNamed) {
+  for (const char* algorithm : {"double_binary_tree", "recursive_doubling"}) {
+    LabSpec spec = Spec(3, 0);
+    spec.exchange.kind = CollectiveSpec{.algorithm = algorithm};
+    const absl::Status status = PredictStep(spec).status();
+    EXPECT_TRUE(absl::IsUnimplemented(status));
+    EXPECT_EQ(MessageOf(status),
+              absl::StrFormat("%s over 3 workers has no closed form", algorithm));
+    LabSpec ring = Spec(3, 0);
+    ring.exchange.kind = CollectiveSpec{};
+    const auto estimated = EstimateStep(spec);
+    ASSERT_TRUE(estimated.ok());
+    EXPECT_EQ(estimated->step, PredictStep(ring)->step);
+  }
 }
 
 TEST(PredictStep, OneBucketWithoutOverlapIsTheServersClosedForm) {

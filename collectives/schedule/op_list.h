@@ -1,0 +1,43 @@
+// One rank's list as a builder writes it: ops in the order in which a sequential rank would do
+// them. Each waits for those before it that it shares a chunk with, one of them writing, and for
+// nothing that already follows from others.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "collectives/schedule/conflicts.h"
+#include "collectives/schedule/finished_before.h"
+#include "collectives/schedule/schedule.h"
+
+namespace ranklab::collectives {
+
+struct Chunks {
+  std::int32_t first = 0;
+  std::int32_t count = 1;
+};
+
+// An op on no chunks is none. Cost: as FinishedBefore.
+class OpList {
+ public:
+  explicit OpList(std::int32_t chunks) : conflicts_(chunks) {}
+
+  void Send(Rank to, Chunks chunks, std::int32_t channel = 0);
+  void Recv(Rank from, Chunks chunks, std::int32_t channel = 0);
+  void RecvReduce(Rank from, Chunks chunks, std::int32_t channel = 0);
+  void Copy(Chunks target, std::int32_t source, std::int32_t channel = 0);
+  void Reduce(Chunks target, std::int32_t source, std::int32_t channel = 0);
+
+  // `after` is filled in here.
+  void Add(Op op);
+
+  OpIndex size() const { return static_cast<OpIndex>(ops_.size()); }
+  std::vector<Op> Take() { return std::move(ops_); }
+
+ private:
+  ConflictScan conflicts_;
+  FinishedBefore finished_;
+  std::vector<Op> ops_;
+};
+
+}  // namespace ranklab::collectives

@@ -1,0 +1,82 @@
+#include "collectives/schedule/rabenseifner.h"
+
+#include <utility>
+
+#include "collectives/schedule/folding.h"
+#include "collectives/schedule/in_channels.h"
+#include "collectives/schedule/op_list.h"
+#include "core/status.h"
+
+namespace ranklab::collectives {
+namespace {
+
+// A pair shares its reduction: each sums one half, and the even rank ends with both.
+void Fold(OpList& list, const Folding& folding, Rank rank) {
+  const std::int32_t half = folding.core / 2;
+  const Chunks lower = {0, half};
+  const Chunks upper = {half, half};
+  if (folding.folded(rank)) {
+    list.Send(rank - 1, lower);
+    list.RecvReduce(rank - 1, upper);
+    list.Send(rank - 1, upper);
+  } else {
+    list.Send(rank + 1, upper);
+    list.RecvReduce(rank + 1, lower);
+    list.Recv(rank + 1, upper);
+  }
+}
+
+// In the end the chunk of the rank's number is its own.
+void Halve(OpList& list, const Folding& folding, int number) {
+  std::int32_t first = 0;
+  for (std::int32_t half = folding.core / 2; half >= 1; half /= 2) {
+    const Rank peer = folding.RankOf(number ^ half);
+    const bool keeps_upper = (number & half) != 0;
+    list.Send(peer, {keeps_upper ? first : first + half, half});
+    first += keeps_upper ? half : 0;
+    list.RecvReduce(peer, {first, half});
+  }
+}
+
+void Double(OpList& list, const Folding& folding, int number) {
+  for (std::int32_t size = 1; size < folding.core; size *= 2) {
+    const Rank peer = folding.RankOf(number ^ size);
+    const std::int32_t mine = number & ~(size - 1);
+    list.Send(peer, {mine, size});
+    list.Recv(peer, {mine ^ size, size});
+  }
+}
+
+std::vector<Op> ListOf(const Folding& folding, Rank rank) {
+  const Chunks all = {0, folding.core};
+  OpList list(folding.core);
+  if (folding.paired(rank)) {
+    Fold(list, folding, rank);
+  }
+  if (folding.folded(rank)) {
+    list.Recv(rank - 1, all);
+    return list.Take();
+  }
+  Halve(list, folding, folding.NumberOf(rank));
+  Double(list, folding, folding.NumberOf(rank));
+  if (folding.paired(rank)) {
+    list.Send(rank + 1, all);
+  }
+  return list.Take();
+}
+
+}  // namespace
+
+absl::StatusOr<Schedule> BuildRabenseifner(const BuildOptions& options) {
+  RETURN_IF_ERROR(CheckBuildOptions(options, kMostListedRanks));
+  const Folding folding(options.group_size);
+  Schedule schedule;
+  schedule.name = "rabenseifner";
+  schedule.collective = Collective::kAllReduce;
+  schedule.group_size = options.group_size;
+  schedule.input_chunks = folding.core;
+  schedule.ops_of = [folding](Rank rank) { return ListOf(folding, rank); };
+  return InChannels(std::move(schedule), {.slices = options.chunks_per_rank});
+}
+
+}  // namespace ranklab::collectives
