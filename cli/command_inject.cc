@@ -115,6 +115,7 @@ void AddInjectCommand(CLI::App& app, int& exit_code) {
       "  ranklab inject --rank 2 --slow backward=2x\n"
       "  ranklab inject --rank 1 --pause 500ms\n"
       "  ranklab inject --link 1-2 --latency 5ms\n"
+      "  ranklab inject --link 1-ps0 --bandwidth 1GB/s\n"
       "  ranklab inject --rank 3 --kill\n"
       "  ranklab inject --reset\n"
       "Times are the modelled cluster's; the reply says how long that is here.");
@@ -126,7 +127,8 @@ void AddInjectCommand(CLI::App& app, int& exit_code) {
                       "PHASE=FACTORx or PHASE=TIME; input, forward, backward, optimizer");
   command->add_option("--pause", flags->pause, "stop for a time, once");
   command->add_option("--every-steps", flags->every_steps, "repeat the pause every so many steps");
-  command->add_option("--link", flags->link, "1-2 in both directions, or 1->2");
+  command->add_option("--link", flags->link,
+                      "1-2 in both directions, 1->2 in one; ps0 is server 0: 1-ps0");
   command->add_option("--latency", flags->latency, "of the link, such as 5ms");
   command->add_option("--jitter", flags->jitter, "added to it, uniform in [0, jitter]");
   command->add_option("--bandwidth", flags->bandwidth, "of the link, such as 1GB/s or 10Gbit/s");

@@ -1,6 +1,4 @@
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,27 +7,17 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
-#include "core/status.h"
 #include "experiment/run_record.h"
-#include "report/table.h"
+#include "report/summary_text.h"
+#include "report/web/page.h"
+#include "report/web/render_record.h"
 
 namespace ranklab::cli {
 namespace {
 
-absl::StatusOr<experiment::RunSummary> ReadSummary(const std::string& folder) {
-  const std::string path = folder + "/summary.json";
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return NotFound("%s cannot be read; name a folder that `ranklab run` left", path);
-  }
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  auto summary = experiment::RunSummaryFromJson(text);
-  return summary.ok() ? std::move(summary) : Annotate(summary.status(), path);
-}
-
 int Report(const std::vector<std::string>& folders, bool json) {
   for (const std::string& folder : folders) {
-    const absl::StatusOr<experiment::RunSummary> summary = ReadSummary(folder);
+    const absl::StatusOr<experiment::RunSummary> summary = report::RenderRecord(folder);
     if (!summary.ok()) {
       return Fail(summary.status());
     }
@@ -37,11 +25,9 @@ int Report(const std::vector<std::string>& folders, bool json) {
       std::printf("%s\n", experiment::ToJson(*summary).c_str());
       continue;
     }
-    std::printf("%s: %s\n%s", summary->lab.c_str(), summary->verdict.c_str(),
-                report::PrintTable(report::BuildTable(summary->cells)).c_str());
-    for (const std::string& sentence : summary->sentences) {
-      std::printf("%s\n", sentence.c_str());
-    }
+    std::printf("%s: %s\n%sreport: %s/report.html%s\n", summary->lab.c_str(),
+                summary->verdict.c_str(), report::PrintSummary(*summary).c_str(), folder.c_str(),
+                report::PageHasCharts() ? "" : " (no charts: built without npm)");
   }
   return kSuccess;
 }
@@ -54,9 +40,13 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
     bool json = false;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("report", "the table of a finished run, from its record");
+  CLI::App* command =
+      app.add_subcommand("report", "the report of a finished run, made again from its record");
   command->footer("Example:\n  ranklab report runs/compare-20260101-120000");
-  command->add_option("runs", flags->folders, "folders that `ranklab run` left")->required();
+  command
+      ->add_option("runs", flags->folders,
+                   "folders that `ranklab run` left; table.md and report.html are written anew")
+      ->required();
   command->add_flag("--json", flags->json, "the summary as JSON");
   command->callback([flags, &exit_code] { exit_code = Report(flags->folders, flags->json); });
 }

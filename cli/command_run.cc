@@ -23,7 +23,8 @@
 #include "core/log.h"
 #include "core/status.h"
 #include "experiment/lab_reader.h"
-#include "report/table.h"
+#include "report/summary_text.h"
+#include "report/web/page.h"
 
 namespace ranklab::cli {
 namespace {
@@ -69,19 +70,22 @@ Nanos SuspectAfter(const experiment::Lab& lab) {
   return longest;
 }
 
-void PrintPlan(const experiment::Lab& lab, const v1::Planned& plan) {
-  std::printf("%s: %d cells, %d runs, %lld steps, about %.0f s", lab.name.c_str(), plan.cells(),
-              plan.runs(), static_cast<long long>(plan.steps()), plan.expected_seconds());
+void PrintPlan(std::FILE* to, const experiment::Lab& lab, const v1::Planned& plan,
+               const std::string& coordinator) {
+  std::fprintf(to, "%s: %d cells, %d runs, %lld steps, about %.0f s", lab.name.c_str(),
+               plan.cells(), plan.runs(), static_cast<long long>(plan.steps()),
+               plan.expected_seconds());
   if (lab.budget_seconds > 0) {
-    std::printf(" of a budget of %.0f s", lab.budget_seconds);
+    std::fprintf(to, " of a budget of %.0f s", lab.budget_seconds);
   }
-  std::printf("\n");
+  std::fprintf(to, "\ncoordinator: %s (for ranklab inject and ranklab status, --coordinator)\n",
+               coordinator.c_str());
   if (lab.budget_seconds > 0 && plan.expected_seconds() > lab.budget_seconds) {
-    std::printf(
-        "this machine is expected to exceed the lab's budget; fewer repeats or cells: "
-        "--set repeats=1\n");
+    std::fprintf(to,
+                 "this machine is expected to exceed the lab's budget; fewer repeats or cells: "
+                 "--set repeats=1\n");
   }
-  std::fflush(stdout);
+  std::fflush(to);
 }
 
 // One run of a lab, with what has to be ended whatever happens.
@@ -114,12 +118,12 @@ class LabRun {
     } else {
       return InvalidArgument("--out %s: %s", flags_.out, MessageOf(made.status()));
     }
-    std::string address = flags_.coordinator;
-    if (address.empty()) {
+    address_ = flags_.coordinator;
+    if (address_.empty()) {
       ASSIGN_OR_RETURN(cluster_, LocalCluster::Start(PoolOf(lab_, flags_.workers)));
-      address = cluster_->coordinator();
+      address_ = cluster_->coordinator();
     }
-    client_ = std::make_unique<coordinator::LabClient>(address);
+    client_ = std::make_unique<coordinator::LabClient>(address_);
     // A signal of before has waited for this.
     signals_.emplace([this](int) {
       interrupted_ = true;
@@ -153,7 +157,8 @@ class LabRun {
   absl::Status OnEvent(const v1::RunEvent& event) {
     RETURN_IF_ERROR(recorder_->OnEvent(event));
     if (event.has_planned()) {
-      PrintPlan(lab_, event.planned());
+      // Standard output is the summary alone with --json.
+      PrintPlan(flags_.json ? stderr : stdout, lab_, event.planned(), address_);
       progress_ = std::make_unique<Progress>(event.planned().steps());
     } else if (event.has_verdict()) {
       verdict_ = event.verdict();
@@ -200,14 +205,7 @@ class LabRun {
     if (flags_.json) {
       std::printf("%s\n", experiment::ToJson(summary).c_str());
     } else {
-      std::printf("%s", report::PrintTable(report::BuildTable(summary.cells)).c_str());
-      for (const std::string& sentence : summary.sentences) {
-        std::printf("%s\n", sentence.c_str());
-      }
-      for (const experiment::ExpectationOutcome& outcome : summary.expectations) {
-        std::printf("%s  %s: %s (%s)\n", outcome.held ? "held  " : "FAILED", outcome.part.c_str(),
-                    outcome.text.c_str(), outcome.found.c_str());
-      }
+      std::printf("%s", report::PrintSummary(summary).c_str());
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begins_;
       if (lab_.budget_seconds > 0 && took.count() > lab_.budget_seconds) {
         std::printf("it took %.0f s, more than the lab's budget of %.0f s\n", took.count(),
@@ -227,6 +225,7 @@ class LabRun {
   const RunFlags& flags_;
   const experiment::Lab& lab_;
   const std::chrono::steady_clock::time_point begins_ = std::chrono::steady_clock::now();
+  std::string address_;  // the coordinator's
   std::unique_ptr<RunRecorder> recorder_;
   std::unique_ptr<LocalCluster> cluster_;
   std::unique_ptr<coordinator::LabClient> client_;

@@ -57,8 +57,7 @@ std::uint64_t Incarnation(const EventLoop& loop) {
 // Everything a member process owns, in the order it is made.
 class MemberProcess {
  public:
-  explicit MemberProcess(const MemberProcessOptions& options)
-      : options_(options), started_(loop_.Now()) {}
+  explicit MemberProcess(const MemberProcessOptions& options) : options_(options) {}
 
   int Run() {
     if (const absl::Status listening = Listen(); !listening.ok()) {
@@ -87,8 +86,8 @@ class MemberProcess {
                                     loop_, absl::StrFormat("%s:%d", host, options_.tcp_port)));
     const bool is_worker = options_.role == Role::kWorker;
     worker::MemberWork& work = is_worker ? static_cast<worker::MemberWork&>(worker_) : server_;
-    member_ = std::make_unique<worker::Member>(loop_, worker::NetworkPorts{*tcp_port_, grpc_port_},
-                                               work, started_);
+    member_ =
+        std::make_unique<worker::Member>(loop_, worker::NetworkPorts{*tcp_port_, grpc_port_}, work);
     describe_ = is_worker ? MakeWorkerService([this] { return DescribeWorker(); })
                           : MakeParameterServerService([this] { return DescribeServer(); });
     ASSIGN_OR_RETURN(host_, transport::ServiceHost::Start(
@@ -174,7 +173,6 @@ class MemberProcess {
 
   const MemberProcessOptions options_;
   transport::LiveLoop loop_;
-  const Nanos started_;
   worker::Worker worker_;
   ServerMember server_;
   std::unique_ptr<transport::TcpPort> tcp_port_;

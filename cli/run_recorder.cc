@@ -13,8 +13,8 @@
 #include "core/status.h"
 #include "experiment/expectation.h"
 #include "experiment/summarize.h"
-#include "report/atomic_file.h"
 #include "report/sentences.h"
+#include "report/web/render_record.h"
 #include "worker/predict.h"
 #include "worker/record_messages.h"
 
@@ -59,7 +59,9 @@ Span SpanOf(const v1::Span& span, Rank rank, Step step) {
           .step = step,
           .begins = Nanos(span.begins_ns()),
           .ends = Nanos(span.ends_ns()),
-          .bytes = span.bytes()};
+          .bytes = span.bytes(),
+          .server = span.has_server() ? span.server() : -1,
+          .bucket = span.has_bucket() ? span.bucket() : -1};
 }
 
 CollectiveSpan SpanOf(const v1::CollectiveSpan& span, Rank rank, Step step) {
@@ -142,6 +144,7 @@ void RunRecorder::OnStarted(const v1::CellStarted& started) {
   open.run.cell = cell->index;
   open.run.repeat = started.repeat();
   open.run.time_scale = started.time_scale();
+  open.free_since = Nanos(started.at_ns());
   open.run.predicted_seconds = PredictedSeconds(cell->spec);
   open.run.predicted_exposed_seconds = PredictedExposedSeconds(cell->spec);
   open.run.cores = static_cast<int>(std::thread::hardware_concurrency());
@@ -165,6 +168,10 @@ void RunRecorder::OnRows(const v1::MemberRows& rows) {
   for (const v1::StepRow& row : rows.rows()) {
     open.rows[rank].push_back(row);
     open.run.steps[rank].push_back(worker::FromMessage(row));
+    if (open.run.steps[rank].size() == 1) {
+      const Nanos begins = open.run.steps[rank].front().begins;
+      open.run.start_up = std::max(open.run.start_up, begins - open.free_since);
+    }
     steps_done_ += rank == 0 ? 1 : 0;
   }
 }
@@ -189,12 +196,6 @@ absl::Status RunRecorder::OnEnded(const v1::CellEnded& ended) {
   // A cell that broke off leaves its steps and traces, but no figures.
   if (ended.code() != 0) {
     return absl::OkStatus();
-  }
-  if (open.run.repeat == 1 && !open.cell->spec.scenario.injections.empty()) {
-    timelines_.push_back({.part = part,
-                          .cell = open.run.cell,
-                          .time_scale = open.run.time_scale,
-                          .steps = open.run.steps});
   }
   finished_.push_back(std::move(open.run));
   return WriteSummary();
@@ -259,8 +260,7 @@ absl::Status RunRecorder::Finish(int exit_code, const std::string& verdict) {
         absl::StrFormat("%d of %d expectations failed", failed, summary_.expectations.size());
   }
   RETURN_IF_ERROR(folder_.WriteSummary(summary_));
-  return report::WriteWhole(folder_.path() + "/report.html",
-                            report::RenderPage(summary_, timelines_));
+  return report::RenderRecord(folder_.path()).status();
 }
 
 std::string RunRecorder::Current() const { return current_; }

@@ -14,7 +14,6 @@
 #include "experiment/run_record.h"
 #include "protos/coordinator.pb.h"
 #include "report/record_folder.h"
-#include "report/web/page.h"
 
 namespace ranklab::cli {
 
@@ -46,6 +45,7 @@ class RunRecorder {
   struct Open {
     const experiment::Cell* cell = nullptr;
     experiment::CellRun run;
+    Nanos free_since{};                          // of the cluster, in the coordinator's clock
     std::vector<std::vector<v1::StepRow>> rows;  // [rank]
     std::vector<v1::InjectionLog> injections;
   };
@@ -62,7 +62,6 @@ class RunRecorder {
   v1::Planned plan_;
   std::map<std::uint32_t, Open> open_;  // by generation
   std::vector<experiment::CellRun> finished_;
-  std::vector<report::Timeline> timelines_;
   experiment::RunSummary summary_;
   std::int64_t steps_done_ = 0;
   std::string current_;

@@ -18,12 +18,14 @@ Conductor::Conductor(experiment::Lab lab, ConductorOptions options, Membership& 
       forecast_(forecast),
       secrets_(options.seed),
       gather_until_(now + options.join_timeout),
-      last_join_(now) {}
+      last_join_(now),
+      free_since_(now) {}
 
 Actions Conductor::Joined(const PoolMember& member, Nanos now) {
   Actions actions;
   if (!over()) {
     last_join_ = now;
+    free_since_ = generation_ == nullptr ? now : free_since_;
     Log(NameOf(member) + " joined", now, actions);
     Gather(now, actions);
   }
@@ -158,7 +160,7 @@ void Conductor::BeginRun(const PlannedRun& run, Nanos now, Actions& actions) {
   started.set_repeat(run.repeat);
   started.set_run(static_cast<int>(next_run_) + 1);
   started.set_time_scale(planned.time_scale);
-  started.set_at_ns(now.count());
+  started.set_at_ns(free_since_.count());
   Tell(actions, std::move(event));
 }
 
@@ -228,6 +230,7 @@ void Conductor::Advance(Nanos now, Actions& actions) {
       return;
     }
     generation_.reset();
+    free_since_ = now;
     if (stage_ == Stage::kRunning) {
       ++next_run_;
     } else if (to_calibrate_.empty()) {
@@ -304,7 +307,9 @@ absl::StatusOr<v1::InjectReply> Conductor::Inject(const v1::InjectRequest& reque
   }
   const PlannedCell& cell = plan_.cells()[static_cast<std::size_t>(generation_->task().cell)];
   ASSIGN_OR_RETURN(const LiveInjection injection,
-                   PrepareInjection(request, cell.workers, cell.time_scale));
+                   PrepareInjection(request, {.workers = cell.workers,
+                                              .servers = cell.servers,
+                                              .time_scale = cell.time_scale}));
   v1::InjectReply reply;
   reply.set_id(++injections_);
   reply.set_applied(injection.description);

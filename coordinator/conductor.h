@@ -80,6 +80,7 @@ class Conductor {
   Stage stage_ = Stage::kGathering;
   Nanos gather_until_{};
   Nanos last_join_{};
+  Nanos free_since_{};             // the last join, or the end of the generation before
   std::vector<int> to_calibrate_;  // cells, the next one last
   std::size_t next_run_ = 0;
   std::unique_ptr<GenerationRun> generation_;

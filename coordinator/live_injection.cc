@@ -25,15 +25,38 @@ Nanos ModelledTime(const experiment::Injection& injection) {
                     injection.effect);
 }
 
-std::vector<Rank> RanksOf(const experiment::Injection& injection) {
-  return std::visit(
-      Overloaded{[](const experiment::ShapeLink& link) {
-                   return std::vector<Rank>{link.from, link.to};
-                 },
-                 [](const experiment::Partition& partition) { return partition.side; },
-                 [](const experiment::Heal&) { return std::vector<Rank>{}; },
-                 [](const auto& effect) { return std::vector<Rank>{effect.rank}; }},
-      injection.effect);
+Endpoint Worker(Rank rank) { return {Role::kWorker, rank}; }
+
+std::vector<Endpoint> MeantBy(const experiment::Injection& injection) {
+  return std::visit(Overloaded{[](const experiment::ShapeLink& link) {
+                                 return std::vector{link.from, link.to};
+                               },
+                               [](const experiment::Partition& partition) {
+                                 std::vector<Endpoint> side;
+                                 for (const Rank rank : partition.side) {
+                                   side.push_back(Worker(rank));
+                                 }
+                                 return side;
+                               },
+                               [](const experiment::Heal&) { return std::vector<Endpoint>{}; },
+                               [](const auto& effect) { return std::vector{Worker(effect.rank)}; }},
+                    injection.effect);
+}
+
+absl::Status CheckIsThere(Endpoint endpoint, const InjectedCell& cell) {
+  const bool worker = endpoint.role == Role::kWorker;
+  const int count = worker ? cell.workers : cell.servers;
+  if (endpoint.rank >= 0 && endpoint.rank < count) {
+    return absl::OkStatus();
+  }
+  if (worker) {
+    return InvalidArgument("the running cell has no rank %d; it has %d worker%s, ranks from 0",
+                           endpoint.rank, count, count == 1 ? "" : "s");
+  }
+  return count == 0
+             ? InvalidArgument("the running cell has no ps%d: it has no servers", endpoint.rank)
+             : InvalidArgument("the running cell has no ps%d; its last server is ps%d",
+                               endpoint.rank, count - 1);
 }
 
 }  // namespace
@@ -47,25 +70,22 @@ std::string TextOf(Nanos duration) {
                       : absl::StrFormat("%g us", count / 1e3);
 }
 
-absl::StatusOr<LiveInjection> PrepareInjection(const v1::InjectRequest& request, int workers,
-                                               double time_scale) {
+absl::StatusOr<LiveInjection> PrepareInjection(const v1::InjectRequest& request,
+                                               const InjectedCell& cell) {
   const std::string text = request.reset() ? "{reset: true}" : request.text();
   ASSIGN_OR_RETURN(const experiment::Injection injection, experiment::ReadInjection(text));
-  for (const Rank rank : RanksOf(injection)) {
-    if (rank < 0 || rank >= workers) {
-      return InvalidArgument("the running cell has no rank %d; it has %d worker%s, ranks from 0",
-                             rank, workers, workers == 1 ? "" : "s");
-    }
+  for (const Endpoint endpoint : MeantBy(injection)) {
+    RETURN_IF_ERROR(CheckIsThere(endpoint, cell));
   }
   const Nanos modelled = ModelledTime(injection);
   if (modelled == Nanos(0)) {
     return LiveInjection{.text = text, .description = injection.text};
   }
-  const double wall_nanos = static_cast<double>(modelled.count()) * time_scale;
+  const double wall_nanos = static_cast<double>(modelled.count()) * cell.time_scale;
   const Nanos wall(static_cast<std::int64_t>(std::min(wall_nanos, 9e18)));
-  const std::string both =
-      time_scale == 1.0 ? TextOf(modelled)
-                        : absl::StrFormat("%s modelled = %s here", TextOf(modelled), TextOf(wall));
+  const std::string both = cell.time_scale == 1.0 ? TextOf(modelled)
+                                                  : absl::StrFormat("%s modelled = %s here",
+                                                                    TextOf(modelled), TextOf(wall));
   if (wall > kWallMost && !request.wall()) {
     return InvalidArgument(
         "%s, which is more than %s of wall time; give a shorter one, or --wall to allow it", both,

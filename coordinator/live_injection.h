@@ -17,11 +17,17 @@ struct LiveInjection {
   std::string description;  // "500 ms modelled = 50 s here"
 };
 
-// `workers` and `time_scale` of the running cell.
-// Errors: InvalidArgument, not an entry of a scenario, a rank that the cell does not have, or more
-// than 60 s of wall time without request.wall().
-absl::StatusOr<LiveInjection> PrepareInjection(const v1::InjectRequest& request, int workers,
-                                               double time_scale);
+// The cell that it is for.
+struct InjectedCell {
+  int workers = 0;
+  int servers = 0;  // 0 without a parameter server
+  double time_scale = 1.0;
+};
+
+// Errors: InvalidArgument, not an entry of a scenario, a rank or a server that the cell does not
+// have, or more than 60 s of wall time without request.wall().
+absl::StatusOr<LiveInjection> PrepareInjection(const v1::InjectRequest& request,
+                                               const InjectedCell& cell);
 
 // "500 ms", "2.5 s", "10 us".
 std::string TextOf(Nanos duration);

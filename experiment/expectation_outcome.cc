@@ -17,7 +17,7 @@ using Claim = ParsedExpectation::Claim;
 using Comparison = ParsedExpectation::Comparison;
 
 // One thing that the claim is about: a cell, or the mean of several.
-struct Finding {
+struct Judged {
   std::string label{};
   std::optional<double> value{};  // of a metric
   bool held = false;
@@ -55,27 +55,27 @@ bool Holds(Comparison comparison, double value, double bound) {
   return false;
 }
 
-Finding FindMetricOf(const ParsedExpectation& expectation, std::string label,
-                     std::optional<double> value) {
-  Finding finding{.label = std::move(label), .value = value};
-  finding.held = value && Holds(expectation.comparison, *value, expectation.bound);
-  finding.text =
+Judged FindMetricOf(const ParsedExpectation& expectation, std::string label,
+                    std::optional<double> value) {
+  Judged outcome{.label = std::move(label), .value = value};
+  outcome.held = value && Holds(expectation.comparison, *value, expectation.bound);
+  outcome.text =
       value ? absl::StrFormat("%s %.4g", expectation.metric, *value) : "no " + expectation.metric;
-  return finding;
+  return outcome;
 }
 
-Finding FindHashOf(const ParsedExpectation& expectation, const CellSummary& cell) {
-  Finding finding{.label = LabelOf(cell)};
+Judged FindHashOf(const ParsedExpectation& expectation, const CellSummary& cell) {
+  Judged outcome{.label = LabelOf(cell)};
   if (expectation.claim == Claim::kHashAcrossRanks) {
-    finding.held = cell.hash_equal_across_ranks;
-    finding.text = finding.held ? "equal" : "differs between ranks";
+    outcome.held = cell.hash_equal_across_ranks;
+    outcome.text = outcome.held ? "equal" : "differs between ranks";
   } else {
-    finding.held = cell.hash_equal_across_repeats;
-    finding.text = finding.held       ? "equal"
+    outcome.held = cell.hash_equal_across_repeats;
+    outcome.text = outcome.held       ? "equal"
                    : cell.repeats < 2 ? "only one repeat"
                                       : "differs between repeats";
   }
-  return finding;
+  return outcome;
 }
 
 // The cell's label without what the mean runs over: cells with the same one are averaged.
@@ -84,8 +84,8 @@ std::string LabelWithout(CellSummary cell, const std::string& path) {
   return LabelOf(cell);
 }
 
-std::vector<Finding> FindMeans(const ParsedExpectation& expectation,
-                               std::span<const CellSummary* const> cells) {
+std::vector<Judged> FindMeans(const ParsedExpectation& expectation,
+                              std::span<const CellSummary* const> cells) {
   struct Sum {
     std::string label{};
     double total = 0;
@@ -106,13 +106,13 @@ std::vector<Finding> FindMeans(const ParsedExpectation& expectation,
     sum->total += value.value_or(0);
     ++sum->count;
   }
-  std::vector<Finding> findings{};
+  std::vector<Judged> judged{};
   for (const Sum& sum : sums) {
-    findings.push_back(
+    judged.push_back(
         FindMetricOf(expectation, absl::StrFormat("%s, mean of %d", sum.label, sum.count),
                      sum.complete ? std::optional(sum.total / sum.count) : std::nullopt));
   }
-  return findings;
+  return judged;
 }
 
 // The cell of the same part that differs from `cell` in the exchange alone; null when there is
@@ -132,58 +132,57 @@ const CellSummary* RivalOf(const CellSummary& cell, const std::string& exchange,
   return rival == run.end() ? nullptr : *rival;
 }
 
-Finding FindFactor(const ParsedExpectation& expectation, const CellSummary& cell,
-                   std::span<const CellSummary* const> run) {
+Judged FindFactor(const ParsedExpectation& expectation, const CellSummary& cell,
+                  std::span<const CellSummary* const> run) {
   const auto read = FindMetric(expectation.metric)->read;
   const CellSummary* rival = RivalOf(cell, expectation.times_exchange, run);
   const std::optional<double> value = read(cell);
   const double unit = rival == nullptr ? 0.0 : read(*rival).value_or(0.0);
-  Finding finding{.label = LabelOf(cell)};
+  Judged outcome{.label = LabelOf(cell)};
   if (!value || unit == 0.0) {
-    finding.text = absl::StrFormat("no %s to divide by that of %s", expectation.metric,
+    outcome.text = absl::StrFormat("no %s to divide by that of %s", expectation.metric,
                                    expectation.times_exchange);
-    return finding;
+    return outcome;
   }
-  finding.value = *value / unit;
-  finding.held = Holds(expectation.comparison, *finding.value, expectation.bound);
-  finding.text = absl::StrFormat("%s %.4g, %.3g times that of %s", expectation.metric, *value,
-                                 *finding.value, expectation.times_exchange);
-  return finding;
+  outcome.value = *value / unit;
+  outcome.held = Holds(expectation.comparison, *outcome.value, expectation.bound);
+  outcome.text = absl::StrFormat("%s %.4g, %.3g times that of %s", expectation.metric, *value,
+                                 *outcome.value, expectation.times_exchange);
+  return outcome;
 }
 
 // About the cells `picked` of those that were `run`.
-std::vector<Finding> FindAll(const ParsedExpectation& expectation,
-                             std::span<const CellSummary* const> picked,
-                             std::span<const CellSummary* const> run) {
+std::vector<Judged> FindAll(const ParsedExpectation& expectation,
+                            std::span<const CellSummary* const> picked,
+                            std::span<const CellSummary* const> run) {
   if (!expectation.mean_over.empty()) {
     return FindMeans(expectation, picked);
   }
-  std::vector<Finding> findings{};
+  std::vector<Judged> judged{};
   for (const CellSummary* cell : picked) {
     if (expectation.claim != Claim::kMetric) {
-      findings.push_back(FindHashOf(expectation, *cell));
+      judged.push_back(FindHashOf(expectation, *cell));
     } else if (!expectation.times_exchange.empty()) {
-      findings.push_back(FindFactor(expectation, *cell, run));
+      judged.push_back(FindFactor(expectation, *cell, run));
     } else {
-      findings.push_back(
+      judged.push_back(
           FindMetricOf(expectation, LabelOf(*cell), FindMetric(expectation.metric)->read(*cell)));
     }
   }
-  return findings;
+  return judged;
 }
 
 // The ones that break the claim first; at most a handful, the rest counted.
-std::string Describe(std::vector<Finding> findings) {
+std::string Describe(std::vector<Judged> judged) {
   constexpr std::size_t kShown = 6;
-  std::stable_partition(findings.begin(), findings.end(),
-                        [](const Finding& finding) { return !finding.held; });
+  std::stable_partition(judged.begin(), judged.end(), [](const Judged& one) { return !one.held; });
   std::string text{};
-  for (std::size_t i = 0; i < findings.size() && i < kShown; ++i) {
-    text += (text.empty() ? "" : ", ") +
-            absl::StrFormat("%s (%s)", findings[i].text, findings[i].label);
+  for (std::size_t i = 0; i < judged.size() && i < kShown; ++i) {
+    text +=
+        (text.empty() ? "" : ", ") + absl::StrFormat("%s (%s)", judged[i].text, judged[i].label);
   }
-  if (findings.size() > kShown) {
-    text += absl::StrFormat(" and %d more", findings.size() - kShown);
+  if (judged.size() > kShown) {
+    text += absl::StrFormat(" and %d more", judged.size() - kShown);
   }
   return text;
 }
@@ -210,10 +209,10 @@ ExpectationOutcome Evaluate(const Part& part, const Expectation& stated,
     outcome.found = "no cell is picked by its where";
     return outcome;
   }
-  std::vector<Finding> findings = FindAll(*expectation, picked, run);
-  outcome.held = std::all_of(findings.begin(), findings.end(),
-                             [](const Finding& finding) { return finding.held; });
-  outcome.found = Describe(std::move(findings));
+  std::vector<Judged> judged = FindAll(*expectation, picked, run);
+  outcome.held =
+      std::all_of(judged.begin(), judged.end(), [](const Judged& one) { return one.held; });
+  outcome.found = Describe(std::move(judged));
   return outcome;
 }
 

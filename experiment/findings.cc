@@ -1,5 +1,7 @@
 #include "experiment/findings.h"
 
+#include <algorithm>
+
 #include <absl/strings/str_format.h>
 
 namespace ranklab::experiment {
@@ -36,26 +38,67 @@ std::string WhatDidNotHold(const CellSummary& summary) {
                                      : text;
 }
 
-// What is known to lie between the prediction and the step, in words.
-std::string WhyAbove(const LabSpec& spec, const CellSummary& summary, double lateness_seconds) {
-  std::string why;
-  const auto add = [&why](const std::string& reason) { why += (why.empty() ? "" : "; ") + reason; };
+// How far the worst endpoint is from its claim: 2 is twice the latency, or half the bandwidth.
+double WorstFactor(const CellSummary& summary) {
+  double worst = 0;
+  for (const NetworkRecord& network : summary.network) {
+    if (!network.judged || network.held) {
+      continue;
+    }
+    if (network.asked_latency > 0) {
+      worst = std::max(worst, network.latency_median / network.asked_latency);
+    }
+    if (network.bandwidth_median > 0) {
+      worst = std::max(worst, network.asked_bandwidth / network.bandwidth_median);
+    }
+  }
+  return worst;
+}
+
+// What is known to lie between the prediction and the step: in a word, and with its figures.
+struct Why {
+  std::string cause{};
+  std::string text{};
+  void Add(const std::string& word, const std::string& reason) {
+    cause += (cause.empty() ? "" : ", ") + word;
+    text += (text.empty() ? "" : "; ") + reason;
+  }
+};
+
+Why WhyAbove(const LabSpec& spec, const CellSummary& summary, double lateness_seconds) {
+  Why why;
   if (!spec.scenario.injections.empty()) {
-    add("the scenario's injections are not in the prediction");
+    why.Add("injections", "the scenario's injections are not in the prediction");
   }
   if (lateness_seconds > 0.01 * summary.step_seconds.median) {
-    add(
-        absl::StrFormat("compute ran %.3g ms a step past its modelled end (a larger "
-                        "fabric.time_scale leaves it more time)",
-                        lateness_seconds * 1e3));
+    why.Add("late compute", absl::StrFormat("compute ran %.3g ms a step past its modelled end",
+                                            lateness_seconds * 1e3));
   }
   if (LateShare(summary) > 0.01) {
-    add(absl::StrFormat("%.0f %% of the messages were late", LateShare(summary) * 100));
+    why.Add("late messages",
+            absl::StrFormat("%.0f %% of the messages were late", LateShare(summary) * 100));
   }
   if (spec.compute.native()) {
-    add("compute is native, and the prediction has only the network");
+    why.Add("native compute", "compute is native, and the prediction has only the network");
   }
-  return why.empty() ? "neither late compute nor late messages explain it" : why;
+  if (why.text.empty()) {
+    why.Add("unexplained", "neither late compute nor late messages explain it");
+  }
+  return why;
+}
+
+constexpr std::string_view kRaiseTimeScale =
+    "raise fabric.time_scale, which leaves this machine more time, or use more cores";
+
+Finding AbovePrediction(const LabSpec& spec, const CellSummary& summary, double lateness_seconds) {
+  const Why why = WhyAbove(spec, summary, lateness_seconds);
+  const bool late = why.cause.find("late ") != std::string::npos;
+  return {.code = "ABOVE_PREDICTION",
+          .cause = why.cause,
+          .text = absl::StrFormat("the step took %.2f times the predicted %.3g ms: %s",
+                                  summary.ratio, summary.predicted_seconds * 1e3, why.text),
+          .remedy = late ? std::string(kRaiseTimeScale) : "",
+          .severity = summary.ratio};
 }
 
 }  // namespace
@@ -65,36 +108,47 @@ FigureKind KindOf(const LabSpec& spec) {
                                                        : FigureKind::kShaped;
 }
 
-std::vector<std::string> FindingsOf(const LabSpec& spec, const CellSummary& summary, int cores,
-                                    double lateness_seconds) {
-  std::vector<std::string> findings;
+std::vector<Finding> FindingsOf(const LabSpec& spec, const CellSummary& summary, int cores,
+                                double lateness_seconds) {
+  std::vector<Finding> findings;
   const int busy = summary.workers * summary.threads;
   if (spec.compute.native() && cores > 0 && busy > cores) {
     findings.push_back(
-        absl::StrFormat("CPU_OVERSUBSCRIBED: %d workers x %d threads on %d cores; native times "
-                        "include waiting for a core",
-                        summary.workers, summary.threads, cores));
+        {.code = "CPU_OVERSUBSCRIBED",
+         .text = absl::StrFormat("%d workers x %d threads on %d cores; native times include "
+                                 "waiting for a core",
+                                 summary.workers, summary.threads, cores),
+         .remedy = "run fewer workers, or model the compute (compute.model)",
+         .severity = static_cast<double>(busy) / cores});
   }
   if (spec.asynchronous() && summary.workers > 1) {
-    findings.push_back(absl::StrFormat(
-        "RATE_DIVIDED: asynchronous, so each worker's gradient is an update of its own, at the "
-        "learning rate %g / %d workers = %g%s",
-        spec.train.learning_rate, summary.workers, spec.train.learning_rate / summary.workers,
-        spec.train.optimizer == "momentum" ? kMomentumOfStaleGradients : ""));
+    findings.push_back(
+        {.code = "RATE_DIVIDED",
+         .text = absl::StrFormat(
+             "asynchronous, so each worker's gradient is an update of its own, "
+             "at the learning rate %g / %d workers = %g%s",
+             spec.train.learning_rate, summary.workers, spec.train.learning_rate / summary.workers,
+             spec.train.optimizer == "momentum" ? kMomentumOfStaleGradients : ""),
+         .severity = static_cast<double>(summary.workers)});
   }
   if (LateShare(summary) > kLateShareToReport) {
-    findings.push_back(absl::StrFormat(
-        "COULD_NOT_KEEP_UP: %d of %d messages (%.0f %%) arrived later than the fabric would have "
-        "delivered them; raise fabric.time_scale (%g here)",
-        summary.could_not_keep_up, summary.messages, LateShare(summary) * 100, summary.time_scale));
+    findings.push_back(
+        {.code = "COULD_NOT_KEEP_UP",
+         .text = absl::StrFormat("%d of %d messages (%.0f %%) arrived later than the fabric would "
+                                 "have delivered them, at fabric.time_scale %g",
+                                 summary.could_not_keep_up, summary.messages,
+                                 LateShare(summary) * 100, summary.time_scale),
+         .remedy = std::string(kRaiseTimeScale),
+         .severity = LateShare(summary)});
   }
   if (const std::string broken = WhatDidNotHold(summary); !broken.empty()) {
-    findings.push_back("NETWORK_NOT_HELD: " + broken);
+    findings.push_back({.code = "NETWORK_NOT_HELD",
+                        .text = broken,
+                        .remedy = std::string(kRaiseTimeScale),
+                        .severity = WorstFactor(summary)});
   }
   if (summary.ratio > kRatioToExplain) {
-    findings.push_back(absl::StrFormat(
-        "ABOVE_PREDICTION: the step took %.2f times the predicted %.3g ms: %s", summary.ratio,
-        summary.predicted_seconds * 1e3, WhyAbove(spec, summary, lateness_seconds)));
+    findings.push_back(AbovePrediction(spec, summary, lateness_seconds));
   }
   return findings;
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,6 +50,15 @@ struct NetworkRecord {
   Bytes body_received = 0, body_claimed = 0;
 };
 
+// Memory of one kind on one worker, in bytes.
+struct MemoryRecord {
+  Rank rank = 0;
+  std::string kind{};  // "weights"
+  Bytes now = 0;       // at the end of the run
+  Bytes peak = 0;
+  std::optional<Bytes> predicted{};  // the peak's closed form, for kinds that have one
+};
+
 struct WorkerRecord {
   std::string param_hash{};
   double final_loss = 0, accuracy = 0, passes = 0;
@@ -57,6 +67,7 @@ struct WorkerRecord {
   std::vector<std::int64_t> lateness_log2_us{};
   Nanos clock_offset{}, clock_residual{};
   NetworkRecord network{};
+  std::vector<MemoryRecord> memory{};
 };
 
 struct ServerRecord {
@@ -76,6 +87,7 @@ struct CellRun {
   std::vector<std::vector<StepRecord>> steps{};  // [rank]
   std::vector<WorkerRecord> workers{};           // [rank]
   std::vector<ServerRecord> servers{};           // [rank]
+  Nanos start_up{};                              // wall time, see CellSummary
   int cores = 0;                                 // of the machine, to find oversubscription
 };
 
@@ -91,6 +103,15 @@ Spread SpreadOf(std::vector<double> values);  // requires: not empty
 struct RankBreakdown {
   Rank rank = 0;
   double input = 0, forward = 0, backward = 0, exposed = 0, optimizer = 0, other = 0;
+};
+
+// What a reader must know before trusting a row's figures (experiment/findings.h).
+struct Finding {
+  std::string code{};    // "NETWORK_NOT_HELD"
+  std::string cause{};   // tells findings of one code apart; may be empty
+  std::string text{};    // of this cell, with its figures
+  std::string remedy{};  // may be empty
+  double severity = 0;   // the larger the worse, within a code
 };
 
 struct CellSummary {
@@ -111,6 +132,9 @@ struct CellSummary {
   Spread samples_per_second{};
   Spread step_seconds{};
   Spread exposed_seconds{};
+  // Wall seconds from a free cluster (the last join, or the end of the run before) until the
+  // slowest worker began its first step.
+  Spread start_up_seconds{};
   double efficiency = 0;                    // against the baseline; 0 when there is none
   double predicted_seconds = 0;             // the whole step; 0 for native runs
   double ratio = 0;                         // step / predicted
@@ -132,8 +156,9 @@ struct CellSummary {
   std::vector<std::int64_t> samples_per_rank{};
   std::vector<double> passes_per_rank{};
   std::vector<NetworkRecord> network{};  // workers, then servers, of the last repeat
+  std::vector<MemoryRecord> memory{};    // by rank and kind, of the last repeat
   double clock_residual_seconds = 0;     // the largest of the workers, over the repeats
-  std::vector<std::string> findings{};   // "CPU_OVERSUBSCRIBED: ..."
+  std::vector<Finding> findings{};
 };
 
 struct ExpectationOutcome {

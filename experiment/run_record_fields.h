@@ -53,6 +53,24 @@ void Describe(Archive& archive, NetworkRecord& network) {
 }
 
 template <typename Archive>
+void Describe(Archive& archive, MemoryRecord& memory) {
+  archive("rank", memory.rank);
+  archive("kind", memory.kind);
+  archive("now", memory.now);
+  archive("peak", memory.peak);
+  archive("predicted", memory.predicted);
+}
+
+template <typename Archive>
+void Describe(Archive& archive, Finding& finding) {
+  archive("code", finding.code);
+  archive("cause", finding.cause);
+  archive("text", finding.text);
+  archive("remedy", finding.remedy);
+  archive("severity", finding.severity);
+}
+
+template <typename Archive>
 void Describe(Archive& archive, CellSummary& cell) {
   archive("part", cell.part);
   archive("cell", cell.cell);
@@ -72,6 +90,7 @@ void Describe(Archive& archive, CellSummary& cell) {
   archive("samples_per_second", cell.samples_per_second);
   archive("step_seconds", cell.step_seconds);
   archive("exposed_seconds", cell.exposed_seconds);
+  archive("start_up_seconds", cell.start_up_seconds);
   archive("efficiency", cell.efficiency);
   archive("predicted_seconds", cell.predicted_seconds);
   archive("ratio", cell.ratio);
@@ -94,6 +113,7 @@ void Describe(Archive& archive, CellSummary& cell) {
   archive("samples_per_rank", cell.samples_per_rank);
   archive("passes_per_rank", cell.passes_per_rank);
   archive("network", cell.network);
+  archive("memory", cell.memory);
   archive("clock_residual_seconds", cell.clock_residual_seconds);
   archive("findings", cell.findings);
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -42,6 +43,7 @@ class Writer {
       return std::move(writer.json_);
     }
   }
+  static Json Encode(std::optional<Bytes>& value) { return value ? Json(*value) : Json(nullptr); }
   template <typename T>
   static Json Encode(std::vector<T>& values) {
     Json list = Json::array();
@@ -143,6 +145,13 @@ class Reader {
       value = static_cast<T>(json.get<std::int64_t>());
     } else {
       Fail(path, "a whole number in range");
+    }
+  }
+  void Decode(const Json& json, const std::string& path, std::optional<Bytes>& value) {
+    if (json.is_null()) {
+      value.reset();
+    } else {
+      Decode(json, path, value.emplace());
     }
   }
   void Decode(const Json& json, const std::string& path, FigureKind& value) {

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include <absl/status/status.h>
 
+#include "core/endpoint.h"
 #include "core/units.h"
 #include "fabric/link_model.h"
 
@@ -17,20 +19,30 @@ namespace ranklab::experiment {
 
 enum class Phase : std::uint8_t { kInput, kForward, kBackward, kOptimizer, kExchange };
 
-// Network: a link of its own between two workers, on top of their ports: its alpha and jitter add
-// to the fabric's, its bandwidth (infinite where the entry gives none) caps it, all in modelled
-// time. Message-level effects act in the shaped transport, byte-level ones (slicer, reset, corrupt)
-// in a relay on the link.
+// Network: a link of its own between two workers, or a worker and a server, on top of their ports:
+// its alpha and jitter add to the fabric's, its bandwidth (infinite where the entry gives none)
+// caps it, all in modelled time. Message-level effects act in the shaped transport, byte-level ones
+// (slicer, reset, corrupt) in a relay on the link.
 struct ShapeLink {
-  Rank from = 0;
-  Rank to = 0;
-  bool both_directions = false;  // "1-2"; false is "1->2": only messages of `from`
+  Endpoint from{};
+  Endpoint to{};
+  bool both_directions = false;  // "1-2", "1-ps0"; false is "1->2": only messages of `from`
   fabric::LinkSpec spec{};
 
-  // Whose link from `rank` it shapes, -1 for none: `to` for `from`, and the reverse where both
-  // directions are meant.
-  Rank PeerOf(Rank rank) const {
-    return rank == from ? to : both_directions && rank == to ? from : -1;
+  // Whose way from `self` it shapes: `to` for `from`, and the reverse where both directions are
+  // meant.
+  std::optional<Endpoint> WayTo(Endpoint self) const {
+    if (self == from) {
+      return to;
+    }
+    return both_directions && self == to ? std::optional(from) : std::nullopt;
+  }
+  // Which server's way to worker `self` it shapes. A server has no steps of its own, so the worker
+  // at the other end shapes both directions, in its own steps.
+  std::optional<Endpoint> WayFrom(Endpoint self) const {
+    const bool at_an_end = self == to || (both_directions && self == from);
+    const Endpoint other = self == to ? from : to;
+    return at_an_end && other.role == Role::kServer ? std::optional(other) : std::nullopt;
   }
 };
 struct Partition {
@@ -72,7 +84,7 @@ struct OutOfMemory {
 struct Heal {};  // back to clean
 
 struct Injection {
-  Step at_step = 0;     // of the rank it hits (of the sender, for a link)
+  Step at_step = 0;     // of the rank it hits (of the sending worker, for a link)
   Step until_step = 0;  // the last step it holds for; 0: to the end
   std::string text{};   // as asked, for the log
   std::variant<ShapeLink, Partition, SlowPhase, Pause, Kill, SkipCollective, WrongDType, PlantNaN,

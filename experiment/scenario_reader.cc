@@ -50,7 +50,17 @@ absl::StatusOr<SlowPhase> ReadSlow(const ConfigSource& source, const ConfigNode&
   return slow;
 }
 
-// "1-2" in both directions, "1->2" from 1 to 2.
+// "2" is a worker, "ps0" a server.
+std::optional<Endpoint> ParseEnd(std::string_view text) {
+  const bool server = text.starts_with("ps");
+  const auto rank = ParseInteger(server ? text.substr(2) : text);
+  if (!rank || *rank < 0 || *rank > std::numeric_limits<Rank>::max()) {
+    return std::nullopt;
+  }
+  return Endpoint{.role = server ? Role::kServer : Role::kWorker, .rank = static_cast<Rank>(*rank)};
+}
+
+// "1-2" in both directions, "1->2" from 1 to 2; "1-ps0", "ps0->1".
 std::optional<ShapeLink> ParseLink(std::string_view text) {
   const std::size_t dash = text.find('-');
   if (dash == std::string_view::npos) {
@@ -61,16 +71,13 @@ std::optional<ShapeLink> ParseLink(std::string_view text) {
   if (one_way) {
     to.remove_prefix(1);
   }
-  const auto from_rank = ParseInteger(text.substr(0, dash));
-  const auto to_rank = ParseInteger(to);
-  constexpr std::int64_t kMost = std::numeric_limits<Rank>::max();
-  if (!from_rank || !to_rank || *from_rank < 0 || *to_rank < 0 || *from_rank > kMost ||
-      *to_rank > kMost || *from_rank == *to_rank) {
+  const std::optional<Endpoint> from_end = ParseEnd(text.substr(0, dash));
+  const std::optional<Endpoint> to_end = ParseEnd(to);
+  if (!from_end || !to_end || *from_end == *to_end ||
+      (from_end->role == Role::kServer && to_end->role == Role::kServer)) {
     return std::nullopt;
   }
-  return ShapeLink{.from = static_cast<int>(*from_rank),
-                   .to = static_cast<int>(*to_rank),
-                   .both_directions = !one_way};
+  return ShapeLink{.from = *from_end, .to = *to_end, .both_directions = !one_way};
 }
 
 ShapeLink ReadLink(Fields& fields) {
@@ -78,7 +85,9 @@ ShapeLink ReadLink(Fields& fields) {
   fields.Text("link", text);
   const std::optional<ShapeLink> parsed = ParseLink(text);
   if (!parsed) {
-    fields.Fail("link", "two ranks, such as 1-2 (both directions) or 1->2");
+    fields.Fail(
+        "link",
+        "two ranks, such as 1-2 (both directions) or 1->2, or a rank and a server, such as 1-ps0");
   }
   ShapeLink link = parsed.value_or(ShapeLink{});
   link.spec.bandwidth.bytes_per_second = std::numeric_limits<double>::infinity();

@@ -97,10 +97,16 @@ absl::Status CheckLayers(const Checked& lab) {
   return absl::OkStatus();
 }
 
-// The largest rank that an effect speaks of, -1 for none.
+// The largest of the ends that have the role; -1 when neither has.
+Rank LargestEnd(const ShapeLink& link, Role role) {
+  return std::max(link.from.role == role ? link.from.rank : -1,
+                  link.to.role == role ? link.to.rank : -1);
+}
+
+// The largest rank of a worker that an effect speaks of, -1 for none.
 Rank LargestRank(const Injection& injection) {
   return std::visit(
-      Overloaded{[](const ShapeLink& link) { return std::max(link.from, link.to); },
+      Overloaded{[](const ShapeLink& link) { return LargestEnd(link, Role::kWorker); },
                  [](const Partition& partition) {
                    return partition.side.empty()
                               ? -1
@@ -110,11 +116,31 @@ Rank LargestRank(const Injection& injection) {
       injection.effect);
 }
 
+absl::Status CheckServerOf(const Checked& lab, const ShapeLink& link) {
+  const Rank server = LargestEnd(link, Role::kServer);
+  if (server < 0) {
+    return absl::OkStatus();
+  }
+  if (!std::holds_alternative<ParameterServerSpec>(lab.spec.exchange.kind)) {
+    return InvalidArgument("a link to ps%d, but exchange.kind is not ps: there are no servers",
+                           server);
+  }
+  const int servers = lab.spec.cluster.servers;
+  if (server >= servers) {
+    return InvalidArgument("ps%d of %d server%s; the last is ps%d", server, servers,
+                           servers == 1 ? "" : "s", servers - 1);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckInjection(const Checked& lab, const Injection& injection) {
   const int workers = lab.spec.cluster.workers;
   if (workers > 0 && LargestRank(injection) >= workers) {
     return InvalidArgument("rank %d of %d workers; ranks are 0 to %d", LargestRank(injection),
                            workers, workers - 1);
+  }
+  if (const auto* link = std::get_if<ShapeLink>(&injection.effect)) {
+    RETURN_IF_ERROR(CheckServerOf(lab, *link));
   }
   if (injection.at_step > lab.spec.train.steps) {
     return InvalidArgument("at_step %d is after the last step, %d", injection.at_step,

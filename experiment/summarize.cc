@@ -46,6 +46,7 @@ void FillTimes(const LabSpec& spec, const RunsOfCell& runs, CellSummary& summary
   std::vector<double> step;
   std::vector<double> rate;
   std::vector<double> exposed;
+  std::vector<double> start_up;
   double bytes = 0;
   double predicted = 0;
   lateness_seconds = 0;
@@ -55,6 +56,7 @@ void FillTimes(const LabSpec& spec, const RunsOfCell& runs, CellSummary& summary
     step.push_back(figures.step_seconds);
     rate.push_back(figures.samples_per_second);
     exposed.push_back(figures.exposed_seconds);
+    start_up.push_back(std::chrono::duration<double>(run->start_up).count());
     bytes += figures.bytes_sent_per_step / count;
     predicted += run->predicted_seconds / count;
     lateness_seconds += figures.lateness_seconds / count;
@@ -62,14 +64,14 @@ void FillTimes(const LabSpec& spec, const RunsOfCell& runs, CellSummary& summary
   summary.step_seconds = SpreadOf(std::move(step));
   summary.samples_per_second = SpreadOf(std::move(rate));
   summary.exposed_seconds = SpreadOf(std::move(exposed));
+  summary.start_up_seconds = SpreadOf(std::move(start_up));
   summary.bytes_sent_per_step = std::llround(bytes);
   summary.predicted_seconds = predicted;
   summary.ratio = predicted > 0 ? summary.step_seconds.median / predicted : 0;
   summary.predicted_exposed_seconds = runs.front()->predicted_exposed_seconds;
-  summary.exposed_ratio =
-      summary.predicted_exposed_seconds > 0
-          ? summary.exposed_seconds.median / summary.predicted_exposed_seconds
-          : 0;
+  summary.exposed_ratio = summary.predicted_exposed_seconds > 0
+                              ? summary.exposed_seconds.median / summary.predicted_exposed_seconds
+                              : 0;
 }
 
 void FillBreakdown(const LabSpec& spec, const RunsOfCell& runs, CellSummary& summary) {
@@ -128,6 +130,7 @@ void FillLearning(const LabSpec& spec, const RunsOfCell& runs, CellSummary& summ
 void FillNetwork(const RunsOfCell& runs, CellSummary& summary) {
   for (const WorkerRecord& worker : runs.back()->workers) {
     summary.network.push_back(worker.network);
+    summary.memory.insert(summary.memory.end(), worker.memory.begin(), worker.memory.end());
   }
   for (const ServerRecord& server : runs.back()->servers) {
     summary.network.push_back(server.network);

@@ -46,12 +46,26 @@ PulledDoneFn StatusOnly(DoneFn done) {
   };
 }
 
+struct Message {
+  Rank server = 0;
+  KeyRange part;
+
+  Bytes bytes() const { return part.size() * kFloatSize; }
+};
+
 // The answers to the messages of one call: done when the last is here, with the first error.
 class Gathering {
  public:
-  Gathering(std::size_t awaited, PulledDoneFn done) : awaited_(awaited), done_(std::move(done)) {}
+  Gathering(const std::vector<Message>& messages, PulledDoneFn done, ShareFn answered)
+      : awaited_(messages.size()), done_(std::move(done)), answered_(std::move(answered)) {
+    for (const Message& message : messages) {
+      Awaited& of_server = awaited_of_[message.server];
+      ++of_server.messages;
+      of_server.bytes += message.bytes();
+    }
+  }
 
-  void Add(const absl::StatusOr<ReplyHeader>& reply) {
+  void Add(Rank server, const absl::StatusOr<ReplyHeader>& reply) {
     RANKLAB_CHECK(awaited_ > 0);
     if (!reply.ok() && first_error_.ok()) {
       first_error_ = reply.status();
@@ -59,6 +73,10 @@ class Gathering {
       pulled_.clock = std::min(pulled_.clock, reply->clock);
       pulled_.version = std::min(pulled_.version, reply->version);
       pulled_.skipped = pulled_.skipped || reply->skipped;
+    }
+    Awaited& of_server = awaited_of_[server];
+    if (--of_server.messages == 0 && reply.ok() && answered_ != nullptr) {
+      answered_({.server = server, .bytes = of_server.bytes});
     }
     if (--awaited_ > 0) {
       return;
@@ -71,8 +89,15 @@ class Gathering {
   }
 
  private:
+  struct Awaited {
+    std::int64_t messages = 0;
+    Bytes bytes = 0;
+  };
+
   std::size_t awaited_;
+  std::map<Rank, Awaited> awaited_of_;  // [server]
   PulledDoneFn done_;
+  ShareFn answered_;
   absl::Status first_error_;
   Pulled pulled_{.clock = std::numeric_limits<Step>::max(),
                  .version = std::numeric_limits<std::int64_t>::max()};
@@ -84,22 +109,20 @@ class Client::Core : public std::enable_shared_from_this<Client::Core> {
  public:
   Core(transport::Requester& requester, const ClientOptions& options);
 
-  void Push(Step step, KeyRange part, const float* gradients, PulledDoneFn done);
+  void Push(Step step, KeyRange part, const float* gradients, PulledDoneFn done, ShareFn answered);
   void EndStep(Step step, const StepEnd& end, PulledDoneFn done);
-  void Pull(Step step, KeyRange part, float* into, PulledDoneFn done);
+  void Pull(Step step, KeyRange part, float* into, PulledDoneFn done, ShareFn answered);
   void Leave(PulledDoneFn done);
   std::string WaitingFor() const;
 
  private:
-  struct Message {
-    Rank server = 0;
-    KeyRange part;
-  };
   using Request = std::tuple<Rank, Verb, Step>;
 
   // The first element that the server holds, with nothing of it.
   KeyRange NothingOf(Rank server) const;
   std::vector<Message> Cut(KeyRange part) const;
+  // Of no elements, one to each server.
+  std::vector<Message> OneToEach() const;
   // The servers, beginning with the one that is this worker's first.
   std::vector<Rank> Rotation() const;
   RequestHeader HeaderFor(Method method, Step step, KeyRange part);
@@ -128,7 +151,7 @@ std::vector<Rank> Client::Core::Rotation() const {
   return rotation;
 }
 
-std::vector<Client::Core::Message> Client::Core::Cut(KeyRange part) const {
+std::vector<Message> Client::Core::Cut(KeyRange part) const {
   RANKLAB_CHECK((KeyRange{0, options_.ranges.back().end}).Contains(part), "%s of a model of %d",
                 ps::NameOf(part), options_.ranges.back().end);
   const std::int64_t elements = options_.message / kFloatSize;
@@ -151,6 +174,14 @@ KeyRange Client::Core::NothingOf(Rank server) const {
   return {begin, begin};
 }
 
+std::vector<Message> Client::Core::OneToEach() const {
+  std::vector<Message> messages;
+  for (const Rank server : Rotation()) {
+    messages.push_back({server, NothingOf(server)});
+  }
+  return messages;
+}
+
 RequestHeader Client::Core::HeaderFor(Method method, Step step, KeyRange part) {
   return {.generation = options_.generation,
           .method = static_cast<std::uint32_t>(method),
@@ -171,34 +202,37 @@ void Client::Core::Call(Rank server, Verb verb, const RequestHeader& header, Pay
           self->awaited_.erase(request);
         }
         if (answer.ok()) {
-          gathering->Add(answer);
+          gathering->Add(std::get<Rank>(request), answer);
           return;
         }
         const auto& [to, what, step] = request;
-        gathering->Add(
-            Annotate(answer.status(), absl::StrFormat("%s to server %d", NameOf(what, step), to)));
+        gathering->Add(to, Annotate(answer.status(),
+                                    absl::StrFormat("%s to server %d", NameOf(what, step), to)));
       });
 }
 
-void Client::Core::Push(Step step, KeyRange part, const float* gradients, PulledDoneFn done) {
+void Client::Core::Push(Step step, KeyRange part, const float* gradients, PulledDoneFn done,
+                        ShareFn answered) {
   const std::vector<Message> messages = Cut(part);
   if (messages.empty()) {
     done(Pulled{});
     return;
   }
-  const auto gathering = std::make_shared<Gathering>(messages.size(), std::move(done));
+  const auto gathering =
+      std::make_shared<Gathering>(messages, std::move(done), std::move(answered));
   for (const Message& message : messages) {
     const auto* bytes =
         reinterpret_cast<const std::byte*>(gradients + (message.part.begin - part.begin));
     Call(message.server, Verb::kPush, HeaderFor(Method::kPush, step, message.part),
-         {bytes, message.part.size() * kFloatSize}, {}, gathering);
+         {bytes, message.bytes()}, {}, gathering);
   }
 }
 
 void Client::Core::EndStep(Step step, const StepEnd& end, PulledDoneFn done) {
-  const auto gathering = std::make_shared<Gathering>(options_.ranges.size(), std::move(done));
-  for (const Rank server : Rotation()) {
-    RequestHeader header = HeaderFor(Method::kPush, step, NothingOf(server));
+  const std::vector<Message> messages = OneToEach();
+  const auto gathering = std::make_shared<Gathering>(messages, std::move(done), nullptr);
+  for (const auto& [server, nothing] : messages) {
+    RequestHeader header = HeaderFor(Method::kPush, step, nothing);
     header.ends_step = true;
     header.weight = end.weight;
     header.overflow = end.overflow;
@@ -207,14 +241,16 @@ void Client::Core::EndStep(Step step, const StepEnd& end, PulledDoneFn done) {
 }
 
 void Client::Core::Leave(PulledDoneFn done) {
-  const auto gathering = std::make_shared<Gathering>(options_.ranges.size(), std::move(done));
-  for (const Rank server : Rotation()) {
-    const RequestHeader header = HeaderFor(Method::kLeave, 0, NothingOf(server));
+  const std::vector<Message> messages = OneToEach();
+  const auto gathering = std::make_shared<Gathering>(messages, std::move(done), nullptr);
+  for (const auto& [server, nothing] : messages) {
+    const RequestHeader header = HeaderFor(Method::kLeave, 0, nothing);
     Call(server, Verb::kLeave, header, {}, {}, gathering);
   }
 }
 
-void Client::Core::Pull(Step step, KeyRange part, float* into, PulledDoneFn done) {
+void Client::Core::Pull(Step step, KeyRange part, float* into, PulledDoneFn done,
+                        ShareFn answered) {
   std::vector<Message> messages = Cut(part);
   for (const Rank server : Rotation()) {
     if (options_.ranges[static_cast<std::size_t>(server)].empty()) {
@@ -225,12 +261,13 @@ void Client::Core::Pull(Step step, KeyRange part, float* into, PulledDoneFn done
     done(Pulled{});
     return;
   }
-  const auto gathering = std::make_shared<Gathering>(messages.size(), std::move(done));
+  const auto gathering =
+      std::make_shared<Gathering>(messages, std::move(done), std::move(answered));
   for (const Message& message : messages) {
     Landing landing;
     if (!message.part.empty()) {
       landing = {reinterpret_cast<std::byte*>(into + (message.part.begin - part.begin)),
-                 message.part.size() * kFloatSize};
+                 message.bytes()};
     }
     Call(message.server, Verb::kPull, HeaderFor(Method::kPull, step, message.part), {}, landing,
          gathering);
@@ -252,8 +289,8 @@ Client::Client(transport::Requester& requester, const ClientOptions& options)
 
 Client::~Client() = default;
 
-void Client::Push(Step step, KeyRange part, const float* gradients, DoneFn done) {
-  core_->Push(step, part, gradients, StatusOnly(std::move(done)));
+void Client::Push(Step step, KeyRange part, const float* gradients, DoneFn done, ShareFn answered) {
+  core_->Push(step, part, gradients, StatusOnly(std::move(done)), std::move(answered));
 }
 
 void Client::EndStep(Step step, StepEnd end, DoneFn done) {
@@ -263,8 +300,8 @@ void Client::EndStep(Step step, StepEnd end, DoneFn done) {
 void Client::Leave(DoneFn done) { core_->Leave(StatusOnly(std::move(done))); }
 
 void Client::Pull(Step step, KeyRange part, float* into,
-                  absl::AnyInvocable<void(absl::StatusOr<Pulled>)> done) {
-  core_->Pull(step, part, into, std::move(done));
+                  absl::AnyInvocable<void(absl::StatusOr<Pulled>)> done, ShareFn answered) {
+  core_->Pull(step, part, into, std::move(done), std::move(answered));
 }
 
 std::string Client::WaitingFor() const { return core_->WaitingFor(); }

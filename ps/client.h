@@ -33,6 +33,13 @@ struct Pulled {
   bool skipped = false;      // this worker's last step was skipped for overflow, on some server
 };
 
+// One server's part of a push or pull, once all of it is answered.
+struct Share {
+  Rank server = 0;
+  Bytes bytes = 0;  // of gradients or parameters
+};
+using ShareFn = absl::AnyInvocable<void(Share)>;
+
 // All calls and callbacks on the loop. Float32 only. A request id is this client's own: one client
 // a Requester. Callbacks run exactly once, also after the client is gone, and never while the
 // transport still reads or writes the caller's memory; with an error the first one, named: "push of
@@ -45,11 +52,13 @@ class Client {
 
   // Pushes the gradients of elements `part` (`gradients` points at element part.begin), in messages
   // that go out at once. `gradients` must stay valid until `done` runs. An empty part is done at
-  // once, inline.
+  // once, inline. `answered` runs for each server with its last answer, before `done`, unless it is
+  // an error.
   // Requires: `part` lies within the model; a step after the first is pushed once the model was
   // pulled for it, because a server takes one step of a worker at a time.
   // Errors: Unavailable, a server is gone, by name; Aborted; DeadlineExceeded; the shard's own.
-  void Push(Step step, KeyRange part, const float* gradients, DoneFn done);
+  void Push(Step step, KeyRange part, const float* gradients, DoneFn done,
+            ShareFn answered = nullptr);
 
   // Ends the step on every server, also on those that hold nothing; the worker's clock moves there.
   // May follow the pushes at once (messages to one server arrive in order), and the pull for the
@@ -63,9 +72,10 @@ class Client {
   // go out at once. Servers that hold no element at all are asked as well, so that the bound holds
   // there too; if nobody has to be asked, `done` runs inline. A pull for a step that this worker
   // has ended reads the newest parameters: so are the final ones read, behind a barrier. On an
-  // error, `into` holds anything. Requires: `part` lies within the model. Errors: as Push.
+  // error, `into` holds anything. `answered` as for Push. Requires: `part` lies within the model.
+  // Errors: as Push.
   void Pull(Step step, KeyRange part, float* into,
-            absl::AnyInvocable<void(absl::StatusOr<Pulled>)> done);
+            absl::AnyInvocable<void(absl::StatusOr<Pulled>)> done, ShareFn answered = nullptr);
 
   // This worker will push no more: nobody need wait for its clock. It may still pull.
   // Errors: as Push; FailedPrecondition, it is in the middle of a step.

@@ -11,9 +11,8 @@ using experiment::CellSummary;
 
 bool Comparable(const CellSummary& cell) {
   return cell.repeats >= 2 && cell.samples_per_second.median > 0 &&
-         std::none_of(cell.findings.begin(), cell.findings.end(), [](const std::string& finding) {
-           return finding.starts_with("CPU_OVERSUBSCRIBED");
-         });
+         std::none_of(cell.findings.begin(), cell.findings.end(),
+                      [](const auto& finding) { return finding.code == "CPU_OVERSUBSCRIBED"; });
 }
 
 // All that was chosen but the exchange.

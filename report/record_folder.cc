@@ -9,7 +9,7 @@
 #include "core/status.h"
 #include "report/atomic_file.h"
 #include "report/steps_csv.h"
-#include "report/table.h"
+#include "report/summary_text.h"
 
 namespace ranklab::report {
 namespace {
@@ -27,6 +27,10 @@ absl::Status MakeFolders(const std::string& path) {
 }
 
 }  // namespace
+
+std::string CellFolderName(const std::string& part, int cell, int repeat) {
+  return absl::StrFormat("cells/%s-%d-%d", part, cell, repeat);
+}
 
 absl::StatusOr<RecordFolder> RecordFolder::Create(const std::string& parent,
                                                   const experiment::Lab& lab,
@@ -87,8 +91,7 @@ absl::Status RecordFolder::WriteSummary(const experiment::RunSummary& summary) c
 
 absl::StatusOr<std::string> RecordFolder::CellFolder(const std::string& part, int cell, int repeat,
                                                      const char* below) const {
-  const std::string folder =
-      absl::StrFormat("%s/cells/%s-%d-%d%s", path_, part, cell, repeat, below);
+  const std::string folder = path_ + "/" + CellFolderName(part, cell, repeat) + below;
   RETURN_IF_ERROR(MakeFolders(folder));
   return folder;
 }
@@ -108,31 +111,6 @@ absl::Status RecordFolder::AppendInjection(const std::string& part, int cell, in
                      {"applied", injection.applied},
                      {"ends", injection.ends}};
   return Append(folder + "/injections.jsonl", Dump(line, -1));
-}
-
-std::string PrintSummaryMarkdown(const experiment::RunSummary& summary) {
-  std::string text = "# " + summary.lab + "\n\n";
-  if (!summary.question.empty()) {
-    text += summary.question + "\n\n";
-  }
-  for (const std::string& sentence : summary.sentences) {
-    text += "- " + sentence + "\n";
-  }
-  if (!summary.sentences.empty()) {
-    text += "\n";
-  }
-  text += PrintMarkdown(BuildTable(summary.cells));
-  if (!summary.expectations.empty()) {
-    text += "\n| part | expected | held | found |\n| :--- | :--- | :--- | :--- |\n";
-    for (const experiment::ExpectationOutcome& outcome : summary.expectations) {
-      text += absl::StrFormat("| %s | %s | %s | %s |\n", outcome.part, outcome.text,
-                              outcome.held ? "yes" : "**no**", outcome.found);
-    }
-  }
-  if (!summary.verdict.empty()) {
-    text += "\n" + summary.verdict + "\n";
-  }
-  return text;
 }
 
 }  // namespace ranklab::report

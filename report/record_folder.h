@@ -24,6 +24,9 @@ struct InjectionLine {
   bool ends = false;
 };
 
+// "cells/scale-3-1", below the record's folder.
+std::string CellFolderName(const std::string& part, int cell, int repeat);
+
 // Paths are <path()>/...; all errors: Unavailable, the path and the system's reason.
 class RecordFolder {
  public:
@@ -60,8 +63,5 @@ class RecordFolder {
 
   std::string path_;
 };
-
-// table.md: the question, the sentences, the table, what was expected and found.
-std::string PrintSummaryMarkdown(const experiment::RunSummary& summary);
 
 }  // namespace ranklab::report

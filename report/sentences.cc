@@ -208,6 +208,31 @@ void CompareSlowness(const std::vector<StalenessVerdict>& stays,
       WhatHelped(stays), WhatHelped(rotates)));
 }
 
+// ---- start-up -----------------------------------------------------------------------------------
+
+// Of the cells with the most workers, which take longest.
+void DescribeStartUp(std::span<const CellSummary> cells, std::vector<std::string>& sentences) {
+  int workers = 0;
+  for (const CellSummary& cell : cells) {
+    workers = std::max(workers, cell.workers);
+  }
+  std::vector<double> medians;
+  double most = 0;
+  for (const CellSummary& cell : cells) {
+    if (cell.workers == workers && cell.start_up_seconds.most > 0) {
+      medians.push_back(cell.start_up_seconds.median);
+      most = std::max(most, cell.start_up_seconds.most);
+    }
+  }
+  if (!medians.empty()) {
+    sentences.push_back(absl::StrFormat(
+        "Start-up: with %d worker%s, the first step began %s after the cluster was free (the last "
+        "join, or the end of the run before), at most %s.",
+        workers, workers == 1 ? "" : "s", PrintSeconds(experiment::SpreadOf(medians).median),
+        PrintSeconds(most)));
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> WriteSentences(const Lab& lab, std::span<const CellSummary> cells) {
@@ -229,6 +254,7 @@ std::vector<std::string> WriteSentences(const Lab& lab, std::span<const CellSumm
     }
   }
   CompareSlowness(stays, rotates, sentences);
+  DescribeStartUp(cells, sentences);
   return sentences;
 }
 

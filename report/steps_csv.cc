@@ -1,10 +1,14 @@
 #include "report/steps_csv.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
+#include <absl/strings/numbers.h>
 #include <absl/strings/str_format.h>
 
 #include "core/check.h"
+#include "core/status.h"
 
 namespace ranklab::report {
 
@@ -37,6 +41,80 @@ std::string StepsCsvLines(std::string_view part, const experiment::CellRun& run)
           seconds(step.optimizer), seconds(step.lateness), step.staleness, step.bytes_sent,
           step.bytes_received, run.time_scale);
     }
+  }
+  return lines;
+}
+
+namespace {
+
+std::vector<std::string> Split(std::string_view line) {
+  std::vector<std::string> fields(1);
+  for (const char c : line) {
+    if (c == ',') {
+      fields.emplace_back();
+    } else {
+      fields.back() += c;
+    }
+  }
+  return fields;
+}
+
+// The fields of one line, by their place in the head. Remembers whether all were numbers.
+class LineReader {
+ public:
+  explicit LineReader(std::vector<std::string> fields) : fields_(std::move(fields)) {}
+
+  double Number(std::size_t column) {
+    double value = 0;
+    ok_ = absl::SimpleAtod(fields_[column], &value) && std::isfinite(value) && ok_;
+    return value;
+  }
+  template <typename T>
+  void Whole(std::size_t column, T& value) {
+    ok_ = absl::SimpleAtoi(fields_[column], &value) && value >= 0 && ok_;
+  }
+  const std::string& Text(std::size_t column) const { return fields_[column]; }
+  bool ok() const { return ok_; }
+
+ private:
+  std::vector<std::string> fields_;
+  bool ok_ = true;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<StepLine>> ReadStepsCsv(std::string_view text) {
+  const std::size_t columns = Split(StepsCsvHeader()).size();
+  if (!text.starts_with(StepsCsvHeader())) {
+    return InvalidArgument("line 1: not the head of a steps.csv of this version");
+  }
+  text.remove_prefix(StepsCsvHeader().size());
+  std::vector<StepLine> lines;
+  for (int number = 2; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    std::vector<std::string> fields = Split(text.substr(0, end));
+    if (end == std::string_view::npos || fields.size() != columns) {
+      return InvalidArgument("line %d: %d fields where %d and the line's end belong", number,
+                             fields.size(), columns);
+    }
+    LineReader reader(std::move(fields));
+    StepLine& line = lines.emplace_back();
+    line.part = reader.Text(0);
+    reader.Whole(1, line.cell);
+    reader.Whole(2, line.repeat);
+    reader.Whole(3, line.rank);
+    reader.Whole(4, line.step);
+    line.begins = reader.Number(8);
+    line.total = reader.Number(9);
+    line.input = reader.Number(10);
+    line.forward = reader.Number(11);
+    line.backward = reader.Number(12);
+    line.exposed = reader.Number(13);
+    line.optimizer = reader.Number(14);
+    if (!reader.ok()) {
+      return InvalidArgument("line %d: not a number where one belongs", number);
+    }
+    text.remove_prefix(end + 1);
   }
   return lines;
 }

@@ -61,31 +61,60 @@ std::vector<std::string> RowOf(const CellSummary& cell, const std::vector<std::s
   return row;
 }
 
-// Findings of equal text share a mark: [1], [2], ...
+std::string Sentence(const std::string& text) { return text + (text.ends_with('.') ? "" : "."); }
+
+// Findings of one code and cause share a mark, [1], [2], ..., and a line below the table that gives
+// the worst of them; all are in the summary and on the page.
 class Marks {
  public:
   std::string Of(const CellSummary& cell) {
     std::string marks;
-    for (const std::string& finding : cell.findings) {
-      auto found = std::find(notes_.begin(), notes_.end(), finding);
-      if (found == notes_.end()) {
-        found = notes_.insert(notes_.end(), finding);
+    for (const experiment::Finding& finding : cell.findings) {
+      auto note = std::find_if(notes_.begin(), notes_.end(), [&](const Note& other) {
+        return other.worst->code == finding.code && other.worst->cause == finding.cause;
+      });
+      if (note == notes_.end()) {
+        note = notes_.insert(notes_.end(), Note{.worst = &finding, .cell = &cell});
       }
-      marks += absl::StrFormat(" [%d]", found - notes_.begin() + 1);
+      ++note->cells;
+      note->differ = note->differ || finding.severity != note->worst->severity;
+      if (finding.severity > note->worst->severity) {
+        note->worst = &finding;
+        note->cell = &cell;
+      }
+      marks += absl::StrFormat(" [%d]", note - notes_.begin() + 1);
     }
     return marks;
   }
 
   std::vector<std::string> Notes() const {
     std::vector<std::string> lines;
-    for (std::size_t i = 0; i < notes_.size(); ++i) {
-      lines.push_back(absl::StrFormat("[%d] %s", i + 1, notes_[i]));
+    for (const Note& note : notes_) {
+      std::string line = absl::StrFormat("[%d] %s", lines.size() + 1, note.worst->code);
+      if (note.cells > 1) {
+        line += absl::StrFormat(" in %d cells%s%s; %s %s, %s", note.cells,
+                                note.worst->cause.empty() ? "" : ", ", note.worst->cause,
+                                note.differ ? "worst in" : "such as", note.cell->part,
+                                experiment::LabelOf(*note.cell));
+      }
+      line += ": " + Sentence(note.worst->text);
+      if (!note.worst->remedy.empty()) {
+        line += " Remedy: " + Sentence(note.worst->remedy);
+      }
+      lines.push_back(std::move(line));
     }
     return lines;
   }
 
  private:
-  std::vector<std::string> notes_;
+  struct Note {
+    const experiment::Finding* worst = nullptr;
+    const CellSummary* cell = nullptr;
+    int cells = 0;
+    bool differ = false;  // in severity
+  };
+
+  std::vector<Note> notes_;
 };
 
 // Baselines are expanded last and read first.

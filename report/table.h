@@ -14,7 +14,7 @@ struct Table {
   std::vector<bool> left{};                      // [column]: words are aligned left, figures right
   std::vector<std::vector<std::string>> rows{};  // [row][column]
   std::vector<std::size_t> part_begins{};        // rows before which a part begins
-  std::vector<std::string> notes{};              // below the table: what a mark means
+  std::vector<std::string> notes{};              // below the table: what a mark means, a line each
 };
 
 // Columns: exchange, what else the sweep chose, fabric, workers, threads, samples/s, step (median,

@@ -13,10 +13,11 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kHostLane = 1;
 constexpr int kInputLane = 2;
+constexpr int kServerLane = 3;
 constexpr int kComputeLane = 7;         // also the stream's number
 constexpr int kCommunicationLane = 20;  // also the stream's number
-constexpr int kServerLane = 40;
-constexpr int kMostCommunicationLanes = 16;
+// Between the first lanes of two groups of lanes: more than the spans that a step can hold.
+constexpr int kLaneStride = 5000;
 
 std::string Line(const Json& event) {
   return event.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -110,19 +111,26 @@ class Builder {
                {"ts", when.begins}});
   }
 
+  // Lanes of what belongs together: the collectives, or what goes one way between this rank and one
+  // server.
+  struct LaneGroup {
+    std::string name{};
+    std::vector<std::int64_t> free_at{};  // [lane]
+  };
+
   // Events of one lane must nest, and exchanges of several buckets overlap: each takes the first
-  // lane that is free again.
-  int CommunicationLane(Micros when) {
-    for (std::size_t lane = 0; lane < lane_free_at_.size(); ++lane) {
-      if (lane_free_at_[lane] <= when.begins) {
-        lane_free_at_[lane] = when.begins + when.length;
-        return kCommunicationLane + static_cast<int>(lane);
-      }
+  // lane of its group that is free again.
+  int LaneIn(int group, const std::string& name, Micros when) {
+    LaneGroup& lanes = lane_groups_[group];
+    lanes.name = name;
+    auto lane = std::find_if(lanes.free_at.begin(), lanes.free_at.end(),
+                             [when](std::int64_t free_at) { return free_at <= when.begins; });
+    if (lane == lanes.free_at.end()) {
+      lane = lanes.free_at.insert(lane, 0);
     }
-    if (lane_free_at_.size() < kMostCommunicationLanes) {
-      lane_free_at_.push_back(when.begins + when.length);
-    }
-    return kCommunicationLane + static_cast<int>(lane_free_at_.size()) - 1;
+    *lane = when.begins + when.length;
+    return kCommunicationLane + kLaneStride * group +
+           static_cast<int>(lane - lanes.free_at.begin());
   }
 
   void AddSpans() {
@@ -148,9 +156,7 @@ class Builder {
         AddKernel(span.step, "ranklab_" + span.name, kComputeLane, kComputeLane, when, args);
         return;
       case Track::kCommunication:
-        args["transport"] = trace_.transport;
-        AddKernel(span.step, CommunicationName("ps." + span.name), kCommunicationLane,
-                  CommunicationLane(when), when, args);
+        AddServerSpan(span, when, args);
         return;
       case Track::kHost:
         AddHostSpan(span, kHostLane, when, args);
@@ -162,6 +168,20 @@ class Builder {
         AddHostSpan(span, kServerLane, when, args);
         return;
     }
+  }
+
+  void AddServerSpan(const Span& span, Micros when, Json args) {
+    const bool pull = span.name == "pull";
+    args["server"] = span.server;
+    if (span.bucket >= 0) {
+      args["bucket"] = span.bucket;
+    }
+    args["transport"] = trace_.transport;
+    const int lane = LaneIn(
+        2 * span.server + (pull ? 1 : 0),
+        span.name + (pull ? " from server " : " to server ") + std::to_string(span.server), when);
+    AddKernel(span.step, CommunicationName("ps." + span.name), kCommunicationLane, lane, when,
+              args);
   }
 
   void AddHostSpan(const Span& span, int lane, Micros when, const Json& args) {
@@ -195,7 +215,7 @@ class Builder {
                          {"first byte in (us)", At(span->first_byte_in) - when.begins},
                          {"last byte out (us)", At(span->last_byte_out) - when.begins}};
       AddKernel(span->step, CommunicationName(span->algorithm), kCommunicationLane,
-                CommunicationLane(when), when, args);
+                LaneIn(0, "communication lane", when), when, args);
     }
   }
 
@@ -214,9 +234,11 @@ class Builder {
     AddName("thread_name", kHostLane, "host");
     AddName("thread_name", kInputLane, "input");
     AddName("thread_name", kComputeLane, "compute lane");
-    for (std::size_t lane = 0; lane < std::max<std::size_t>(1, lane_free_at_.size()); ++lane) {
-      AddName("thread_name", kCommunicationLane + static_cast<int>(lane),
-              lane == 0 ? "communication lane" : "communication lane " + std::to_string(lane + 1));
+    for (const auto& [group, lanes] : lane_groups_) {
+      for (std::size_t lane = 0; lane < lanes.free_at.size(); ++lane) {
+        AddName("thread_name", kCommunicationLane + kLaneStride * group + static_cast<int>(lane),
+                lane == 0 ? lanes.name : lanes.name + ", " + std::to_string(lane + 1));
+      }
     }
   }
 
@@ -224,7 +246,7 @@ class Builder {
   Nanos base_;
   TraceEvents events_;
   std::int64_t last_correlation_ = 0;
-  std::vector<std::int64_t> lane_free_at_;
+  std::map<int, LaneGroup> lane_groups_;
 };
 
 }  // namespace

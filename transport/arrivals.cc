@@ -19,17 +19,29 @@ fabric::LinkSpec ReceivingPort(const fabric::LinkSpec& port) {
   return {.bandwidth = port.bandwidth};
 }
 
+bool LimitsNothing(const fabric::LinkSpec& spec) {
+  return spec.alpha == Nanos(0) && std::isinf(spec.bandwidth.bytes_per_second) &&
+         spec.jitter == Nanos(0) && spec.loss_probability == 0;
+}
+
 }  // namespace
 
 Arrivals::Arrivals(ShapeClock& clock, const fabric::LinkSpec& port, std::uint64_t seed)
     : clock_(clock),
       alpha_(port.alpha),
-      unlimited_(port.alpha == Nanos(0) && std::isinf(port.bandwidth.bytes_per_second)),
+      unlimited_(LimitsNothing(port)),
       port_(ReceivingPort(port), seed),
+      links_(~seed),  // not the streams of the departures
       meter_(port, seed) {}
 
 Nanos Arrivals::Reaches(Nanos departs) const {
   return departs > Nanos::max() - alpha_ ? Nanos::max() : departs + alpha_;
+}
+
+bool Arrivals::PassesAtOnce(Endpoint from, const MessageHeader& header) {
+  const fabric::LinkModel* link = links_.Find(from);
+  return unlimited_ && header.due == header.departs &&
+         (link == nullptr || LimitsNothing(link->spec()));
 }
 
 absl::StatusOr<WireSink::Acceptance> Arrivals::Accept(Endpoint from, const MessageHeader& header) {
@@ -45,7 +57,7 @@ absl::StatusOr<WireSink::Acceptance> Arrivals::Accept(Endpoint from, const Messa
   Peer& peer = peers_[from];
   const std::uint64_t number = peer.first + peer.inbound.size();
   peer.inbound.push_back({.header = header, .token = accepted->token});
-  if (unlimited_ && header.due == header.departs) {
+  if (PassesAtOnce(from, header)) {
     Inbound& inbound = peer.inbound.back();
     inbound.modelled = false;
     inbound.admitted = true;
@@ -107,11 +119,22 @@ void Arrivals::AdmitDue() {
   }
 }
 
+// What the link adds to a message's way counts as if its sender had added it.
+fabric::Passage Arrivals::Cross(Endpoint from, const MessageHeader& header) {
+  const std::array<fabric::LinkModel*, 1> port = {&port_};
+  const std::array<fabric::LinkModel*, 1> link = {links_.Find(from)};
+  const Nanos reaches = Reaches(header.departs);
+  if (link[0] == nullptr) {
+    return fabric::Path::Arrive(reaches, header.due, header.size, port);
+  }
+  const fabric::Passage before = fabric::Path::Depart(reaches, header.size, link);
+  const Nanos delay = before.arrives - before.leaves;
+  const Nanos due = header.due > Nanos::max() - delay ? Nanos::max() : header.due + delay;
+  return fabric::Path::Arrive(before.starts, std::max(due, before.arrives), header.size, port);
+}
+
 void Arrivals::Admit(Endpoint from, Inbound& inbound) {
-  const std::array<fabric::LinkModel*, 1> path = {&port_};
-  const MessageHeader& header = inbound.header;
-  const fabric::Passage passage =
-      fabric::Path::Arrive(Reaches(header.departs), header.due, header.size, path);
+  const fabric::Passage passage = Cross(from, inbound.header);
   Peer& peer = peers_[from];
   inbound.begins = passage.starts;
   inbound.arrives = std::max(passage.arrives, peer.last_arrives);

@@ -13,6 +13,7 @@
 
 #include "core/endpoint.h"
 #include "fabric/link_model.h"
+#include "transport/peer_links.h"
 #include "transport/shape_clock.h"
 #include "transport/shape_meter.h"
 #include "transport/wire.h"
@@ -40,6 +41,9 @@ class Arrivals final : public WireSink {
   // Nothing is delivered from now on; cancels all timers.
   void Stop();
 
+  // Between the network and the port, for peers that do not shape their own side of a link.
+  PeerLinks& links() { return links_; }
+
   ShapeReport Report() const { return meter_.Report(); }
 
  private:
@@ -64,6 +68,8 @@ class Arrivals final : public WireSink {
   using Turn = std::tuple<Nanos, Endpoint, std::uint64_t>;  // departs, from, number
 
   Nanos Reaches(Nanos departs) const;
+  bool PassesAtOnce(Endpoint from, const MessageHeader& header);
+  fabric::Passage Cross(Endpoint from, const MessageHeader& header);
   void ArmAdmission();
   void AdmitDue();
   void Admit(Endpoint from, Inbound& inbound);
@@ -77,6 +83,7 @@ class Arrivals final : public WireSink {
   Nanos alpha_;
   bool unlimited_;
   fabric::LinkModel port_;
+  PeerLinks links_;
   ShapeMeter meter_;
   std::map<Endpoint, Peer> peers_;
   std::map<Turn, Inbound*> waiting_;  // for admission; points into the peers' queues

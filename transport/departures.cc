@@ -1,7 +1,6 @@
 #include "transport/departures.h"
 
 #include <array>
-#include <limits>
 #include <span>
 #include <utility>
 
@@ -11,11 +10,8 @@
 namespace ranklab::transport {
 namespace {
 
-constexpr fabric::LinkSpec kUnlimited{.bandwidth = {std::numeric_limits<double>::infinity()}};
-
-std::uint64_t StreamOf(Endpoint endpoint) {
-  return (static_cast<std::uint64_t>(endpoint.role) << 32) |
-         static_cast<std::uint32_t>(endpoint.rank);
+std::uint64_t SeedOf(Endpoint self, std::uint64_t seed) {
+  return Random(seed).Split(StreamOf(self)).Next();
 }
 
 }  // namespace
@@ -24,8 +20,8 @@ Departures::Departures(ShapeClock& clock, Wire& inner, const fabric::LinkSpec& p
                        std::uint64_t seed)
     : clock_(clock),
       inner_(inner),
-      seed_(Random(seed).Split(StreamOf(inner.self())).Next()),
-      port_(port, seed_) {}
+      port_(port, SeedOf(inner.self(), seed)),
+      links_(SeedOf(inner.self(), seed)) {}
 
 void Departures::Send(Endpoint to, MessageHeader header, Payload body, DoneFn sent) {
   RANKLAB_CHECK(header.size == body.size);
@@ -34,9 +30,9 @@ void Departures::Send(Endpoint to, MessageHeader header, Payload body, DoneFn se
     return;
   }
   Peer& peer = peers_[to];
-  std::array<fabric::LinkModel*, 2> path = {&port_, peer.link ? &*peer.link : nullptr};
-  const fabric::Passage passage = fabric::Path::Depart(clock_.ProgramNow(), body.size,
-                                                       std::span(path).first(peer.link ? 2 : 1));
+  const std::array<fabric::LinkModel*, 2> path = {&port_, links_.Find(to)};
+  const fabric::Passage passage = fabric::Path::Depart(
+      clock_.ProgramNow(), body.size, std::span(path).first(path[1] != nullptr ? 2 : 1));
   header.departs = passage.starts;
   header.due = passage.arrives;
   peer.held.push_back({.starts = passage.starts,
@@ -124,24 +120,6 @@ void Departures::Stop(absl::Status reason) {
     EndLater(std::move(leaving.sent));
   }
   leaving_.clear();
-}
-
-void Departures::ShapeLink(Endpoint peer, const fabric::LinkSpec& spec) {
-  std::optional<fabric::LinkModel>& link = peers_[peer].link;
-  if (link) {
-    link->Reshape(spec);
-  } else {
-    link.emplace(spec, Random(seed_).Split(StreamOf(peer)).Next());
-  }
-}
-
-// The links stay: a message sent now must not leave before one that an old shape still holds.
-void Departures::ResetLinks() {
-  for (auto& [endpoint, peer] : peers_) {
-    if (peer.link) {
-      peer.link->Reshape(kUnlimited);
-    }
-  }
 }
 
 }  // namespace ranklab::transport

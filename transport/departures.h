@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <optional>
 
 #include <absl/status/status.h>
 
 #include "core/endpoint.h"
 #include "fabric/link_model.h"
+#include "transport/peer_links.h"
 #include "transport/shape_clock.h"
 #include "transport/wire.h"
 
@@ -27,8 +27,8 @@ class Departures {
   // Ends what is held, and every later send, with `reason`; cancels all timers.
   void Stop(absl::Status reason);
 
-  void ShapeLink(Endpoint peer, const fabric::LinkSpec& spec);
-  void ResetLinks();
+  // Between the port and the network.
+  PeerLinks& links() { return links_; }
 
  private:
   struct Held {
@@ -39,7 +39,6 @@ class Departures {
     DoneFn sent;
   };
   struct Peer {
-    std::optional<fabric::LinkModel> link;
     std::deque<Held> held;  // in order of `starts`
     TimerId timer = TimerId::kNone;
   };
@@ -56,8 +55,8 @@ class Departures {
 
   ShapeClock& clock_;
   Wire& inner_;
-  std::uint64_t seed_;
   fabric::LinkModel port_;
+  PeerLinks links_;
   std::map<Endpoint, Peer> peers_;
   std::uint64_t next_leaving_ = 1;
   std::map<std::uint64_t, Leaving> leaving_;  // handed over, their last byte not yet out

@@ -57,10 +57,17 @@ void ShapedWire::Abort(absl::Status reason) {
 WireCounters ShapedWire::counters(Endpoint peer) const { return core_->inner->counters(peer); }
 
 void ShapedWire::ShapeLink(Endpoint peer, const fabric::LinkSpec& spec) {
-  core_->departures.ShapeLink(peer, spec);
+  core_->departures.links().Shape(peer, spec);
 }
 
-void ShapedWire::ResetLinks() { core_->departures.ResetLinks(); }
+void ShapedWire::ShapeLinkFrom(Endpoint peer, const fabric::LinkSpec& spec) {
+  core_->arrivals.links().Shape(peer, spec);
+}
+
+void ShapedWire::ResetLinks() {
+  core_->departures.links().Reset();
+  core_->arrivals.links().Reset();
+}
 
 ShapeReport ShapedWire::Report() const { return core_->arrivals.Report(); }
 

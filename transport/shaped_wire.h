@@ -41,6 +41,8 @@ class ShapedWire final : public Wire {
   // A link of its own between this endpoint and `peer`, in the direction from here, on top of both
   // ports; an injection reshapes it. Dilated like the ports. Holds for messages sent from now on.
   void ShapeLink(Endpoint peer, const fabric::LinkSpec& spec);
+  // The same in the direction from `peer`, for one that does not shape its own side.
+  void ShapeLinkFrom(Endpoint peer, const fabric::LinkSpec& spec);
   void ResetLinks();
 
   ShapeReport Report() const;

@@ -112,11 +112,27 @@ class ParameterServerExchange final : public GradientExchange {
     return asked.Wait(std::chrono::seconds(5), "the loop");
   }
 
+  // On the loop: records a span a server, from now until it has answered.
+  ps::ShareFn Traced(Span span) {
+    span.rank = options_.rank;
+    span.track = Track::kCommunication;
+    span.begins = deps_.loop.Now();
+    return [this, span](ps::Share share) mutable {
+      span.ends = deps_.loop.Now();
+      span.server = share.server;
+      span.bytes = share.bytes;
+      deps_.trace.Record(span);
+    };
+  }
+
   void Push(Step step, const Bucket& bucket) {
     const auto* gradients = reinterpret_cast<const float*>(bucket.gradients.data);
     work_.Begin();
-    deps_.loop.Post([this, step, part = ps::KeyRange{bucket.begin, bucket.end}, gradients] {
-      client_.Push(step, part, gradients, [this](absl::Status status) { work_.End(status); });
+    deps_.loop.Post([this, step, part = ps::KeyRange{bucket.begin, bucket.end},
+                     index = bucket.index, gradients] {
+      client_.Push(
+          step, part, gradients, [this](absl::Status status) { work_.End(status); },
+          Traced({.name = "push", .step = step, .bucket = index}));
     });
   }
 
@@ -126,12 +142,15 @@ class ParameterServerExchange final : public GradientExchange {
     work_.Begin();
     deps_.loop.Post([this, step, part] {
       auto* parameters = reinterpret_cast<float*>(deps_.model.parameters().data);
-      client_.Pull(step, part, parameters + part.begin, [this](absl::StatusOr<ps::Pulled> pulled) {
-        if (pulled.ok()) {
-          pulled_ = *pulled;
-        }
-        work_.End(pulled.status());
-      });
+      client_.Pull(
+          step, part, parameters + part.begin,
+          [this](absl::StatusOr<ps::Pulled> pulled) {
+            if (pulled.ok()) {
+              pulled_ = *pulled;
+            }
+            work_.End(pulled.status());
+          },
+          Traced({.name = "pull", .step = step}));
     });
   }
 

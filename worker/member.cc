@@ -9,8 +9,8 @@
 
 namespace ranklab::worker {
 
-Member::Member(EventLoop& loop, const NetworkPorts& ports, MemberWork& work, Nanos start_up)
-    : loop_(loop), ports_(ports), work_(work), start_up_(start_up) {}
+Member::Member(EventLoop& loop, const NetworkPorts& ports, MemberWork& work)
+    : loop_(loop), ports_(ports), work_(work) {}
 
 void Member::Assigned(const v1::Assignment& assignment) {
   auto inbox = std::make_shared<GenerationInbox>(assignment);
@@ -118,7 +118,6 @@ void Member::SendResult(const GenerationInbox& inbox, const absl::Status& status
   result.set_error(MessageOf(status));
   result.set_clock_offset_ns(session_->clock_offset().count());
   result.set_clock_residual_ns(session_->clock_residual().count());
-  result.set_start_up_ns(start_up_.count());
   v1::MemberMessage message;
   *message.mutable_result() = std::move(result);
   Send(std::move(message));

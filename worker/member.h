@@ -34,8 +34,8 @@ class MemberWork {
 
 class Member {
  public:
-  // All must outlive it. `start_up`: from the process's first instruction until now.
-  Member(EventLoop& loop, const NetworkPorts& ports, MemberWork& work, Nanos start_up);
+  // All must outlive it.
+  Member(EventLoop& loop, const NetworkPorts& ports, MemberWork& work);
 
   // Before the first assignment.
   void UseSession(coordinator::MemberSession& session) { session_ = &session; }
@@ -82,7 +82,6 @@ class Member {
   EventLoop& loop_;
   const NetworkPorts ports_;
   MemberWork& work_;
-  const Nanos start_up_;
   coordinator::MemberSession* session_ = nullptr;
   mutable absl::Mutex mutex_;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;

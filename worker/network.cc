@@ -130,13 +130,16 @@ Network::Report Network::Describe() {
   return report;
 }
 
-void Network::ShapeLink(Rank peer, const fabric::LinkSpec& modelled) {
-  fabric::LinkSpec link = modelled;
-  if (link.bandwidth.bytes_per_second <= 0) {
-    link.bandwidth.bytes_per_second = std::numeric_limits<double>::infinity();
-  }
-  link = fabric::Dilate(link, options_.time_scale);
-  RunOnLoop(loop_, [&] { wire_->ShapeLink({Role::kWorker, peer}, link); });
+void Network::ShapeLink(const experiment::ShapeLink& link) {
+  const fabric::LinkSpec spec = fabric::Dilate(link.spec, options_.time_scale);
+  RunOnLoop(loop_, [&] {
+    if (const auto peer = link.WayTo(options_.self)) {
+      wire_->ShapeLink(*peer, spec);
+    }
+    if (const auto server = link.WayFrom(options_.self)) {
+      wire_->ShapeLinkFrom(*server, spec);
+    }
+  });
 }
 
 void Network::ResetLinks() {

@@ -75,9 +75,9 @@ class Network {
   };
   Report Describe();
 
-  // Reshapes the way from here to worker `peer`: latency, jitter and extra time are modelled. An
-  // injection without bandwidth leaves the port's.
-  void ShapeLink(Rank peer, const fabric::LinkSpec& modelled);
+  // Reshapes the ways between here and its peer that the injection means and that this endpoint
+  // shapes (experiment::ShapeLink); latency, jitter and time-outs are modelled.
+  void ShapeLink(const experiment::ShapeLink& link);
   void ResetLinks();
 
  private:

@@ -52,7 +52,8 @@ bool RankFaults::HoldsAt(const Active& active, Step step) const {
           },
           [&](const Kill& kill) { return kill.rank == rank_; },
           [&](const ShapeLink& link) {
-            return link.from == rank_ || (link.both_directions && link.to == rank_);
+            const Endpoint self{Role::kWorker, rank_};
+            return link.WayTo(self).has_value() || link.WayFrom(self).has_value();
           },
           [](const Heal&) { return true; },
           [](const auto&) { return false; },

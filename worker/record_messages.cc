@@ -32,6 +32,12 @@ v1::StepRow ToMessage(const experiment::StepRecord& record, const TraceBuffer::T
     out.set_begins_ns(at(span.begins));
     out.set_ends_ns(at(span.ends));
     out.set_bytes(span.bytes);
+    if (span.server >= 0) {
+      out.set_server(span.server);
+    }
+    if (span.bucket >= 0) {
+      out.set_bucket(span.bucket);
+    }
   }
   for (const CollectiveSpan& span : trace.collectives) {
     v1::CollectiveSpan& out = *row.add_collectives();
@@ -83,6 +89,9 @@ void AddTo(v1::CellResult& message, const TrainingResult& result) {
     use.set_kind(std::string(compute::NameOf(count.kind)));
     use.set_now_bytes(count.now);
     use.set_peak_bytes(count.peak);
+    if (const auto& predicted = result.predicted_memory.at(static_cast<std::size_t>(count.kind))) {
+      use.set_predicted_bytes(*predicted);
+    }
   }
 }
 
@@ -184,6 +193,13 @@ experiment::WorkerRecord WorkerRecordOf(const v1::CellResult& result, Rank rank)
   record.clock_offset = Nanos(result.clock_offset_ns());
   record.clock_residual = Nanos(result.clock_residual_ns());
   record.network = NetworkRecordOf(result, {Role::kWorker, rank});
+  for (const v1::MemoryUse& use : result.memory()) {
+    experiment::MemoryRecord& memory = record.memory.emplace_back();
+    memory = {.rank = rank, .kind = use.kind(), .now = use.now_bytes(), .peak = use.peak_bytes()};
+    if (use.has_predicted_bytes()) {
+      memory.predicted = use.predicted_bytes();
+    }
+  }
   return record;
 }
 

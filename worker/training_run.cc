@@ -165,7 +165,7 @@ void TrainingRun::ApplyFaults(const std::vector<FaultChange>& changes, Step step
     if (const auto* link = std::get_if<experiment::ShapeLink>(&change.injection.effect)) {
       links_changed = true;
       if (change.begins) {
-        network_.ShapeLink(link->from == options_.rank ? link->to : link->from, link->spec);
+        network_.ShapeLink(*link);
       } else {
         network_.ResetLinks();
       }
@@ -206,6 +206,17 @@ std::string TrainingRun::Describe(const FaultChange& change) const {
             return absl::StrFormat("%.6f s outside every phase of the step",
                                    SecondsOf(rest) / scale);
           },
+          [&](const experiment::ShapeLink& link) {
+            const Endpoint self{Role::kWorker, options_.rank};
+            std::string ways;
+            if (const auto peer = link.WayTo(self)) {
+              ways = " to " + NameOf(*peer);
+            }
+            if (const auto server = link.WayFrom(self)) {
+              ways += (ways.empty() ? " from " : " and from ") + NameOf(*server);
+            }
+            return absl::StrFormat("%s on the way%s", change.begins ? "in force" : "ended", ways);
+          },
           [&](const auto&) { return std::string(change.begins ? "in force" : "ended"); },
       },
       change.injection.effect);
@@ -220,6 +231,7 @@ absl::StatusOr<TrainingResult> TrainingRun::Evaluate(TrainingResult result) {
   result.accuracy = test.accuracy;
   result.passes = static_cast<double>(result.samples) / static_cast<double>(data_.train.samples());
   result.memory = device_.memory();
+  result.predicted_memory = PredictMemory(options_.spec, *model_);
   return result;
 }
 

@@ -19,6 +19,7 @@
 #include "worker/dataset.h"
 #include "worker/exchange.h"
 #include "worker/input_queue.h"
+#include "worker/memory_prediction.h"
 #include "worker/modelled_step.h"
 #include "worker/network.h"
 #include "worker/rank_faults.h"
@@ -56,7 +57,8 @@ struct TrainingResult {
   std::int64_t samples = 0;
   double passes = 0;  // over the training split, by this worker alone
   Step steps = 0;
-  std::vector<compute::MemoryCount> memory;
+  std::vector<compute::MemoryCount> memory;  // every kind
+  MemoryPrediction predicted_memory;
   // Of a calibration: medians of native steps, all workers at once, nothing overlapped.
   struct Native {
     Nanos compute{};   // forward, backward, optimizer

@@ -15,14 +15,15 @@ constexpr Nanos kGoTimeout = std::chrono::seconds(60);
 // Passes on what a run says to the coordinator.
 class RunReporter final : public RunObserver {
  public:
-  RunReporter(Member& member, GenerationInbox& inbox) : member_(member), inbox_(inbox) {}
+  RunReporter(Member& member, GenerationInbox& inbox)
+      : member_(member), inbox_(inbox), clock_offset_(member.clock_offset()) {}
 
   void OnPhase(Step step, const char* phase) override { member_.SetProgress(inbox_, step, phase); }
 
   void OnStep(const experiment::StepRecord& record, TraceBuffer::Taken trace) override {
     v1::MemberMessage message;
     message.mutable_steps()->set_generation(generation());
-    *message.mutable_steps()->add_rows() = ToMessage(record, trace, member_.clock_offset());
+    *message.mutable_steps()->add_rows() = ToMessage(record, trace, clock_offset_);
     member_.Send(std::move(message));
   }
 
@@ -48,6 +49,8 @@ class RunReporter final : public RunObserver {
 
   Member& member_;
   GenerationInbox& inbox_;
+  // One for the whole run: a better estimate in mid-run would tear a step from the one before.
+  const Nanos clock_offset_;
 };
 
 std::string FolderOf(const std::string& file) {
@@ -60,10 +63,9 @@ std::string FolderOf(const std::string& file) {
 absl::StatusOr<const Dataset*> Worker::DataOf(const experiment::LabSpec& spec,
                                               const std::string& lab_file) {
   const experiment::DataSpec& data = spec.data;
-  const std::string key =
-      absl::StrFormat("%s|%s|%s|%s|%s|%d|%d|%d|%d", data.kind, data.images, data.labels,
-                      data.test_images, data.test_labels, data.samples, data.inputs, data.classes,
-                      data.split_seed);
+  const std::string key = absl::StrFormat("%s|%s|%s|%s|%s|%d|%d|%d|%d", data.kind, data.images,
+                                          data.labels, data.test_images, data.test_labels,
+                                          data.samples, data.inputs, data.classes, data.split_seed);
   const auto found = datasets_.find(key);
   if (found != datasets_.end()) {
     return &found->second;

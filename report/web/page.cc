@@ -40,23 +40,34 @@ std::string_view Style() {
 
 json ToJson(const Timeline& timeline) {
   json steps = json::array();
-  const auto seconds = [&timeline](Nanos nanos) {
-    return static_cast<double>(nanos.count()) * 1e-9 / timeline.time_scale;
-  };
-  for (std::size_t rank = 0; rank < timeline.steps.size(); ++rank) {
-    for (const experiment::StepRecord& step : timeline.steps[rank]) {
-      steps.push_back({{"rank", rank},
-                       {"step", step.step},
-                       {"begins", seconds(step.begins)},
-                       {"input", seconds(step.input)},
-                       {"forward", seconds(step.forward)},
-                       {"backward", seconds(step.backward)},
-                       {"exposed", seconds(step.exposed)},
-                       {"optimizer", seconds(step.optimizer)},
-                       {"total", seconds(step.step_time)}});
-    }
+  for (const StepLine& step : timeline.steps) {
+    steps.push_back({{"rank", step.rank},
+                     {"step", step.step},
+                     {"begins", step.begins},
+                     {"input", step.input},
+                     {"forward", step.forward},
+                     {"backward", step.backward},
+                     {"exposed", step.exposed},
+                     {"optimizer", step.optimizer},
+                     {"total", step.total}});
   }
   return {{"part", timeline.part}, {"cell", timeline.cell}, {"steps", std::move(steps)}};
+}
+
+json ToJson(const TraceFolder& traces) {
+  return {{"part", traces.part},
+          {"cell", traces.cell},
+          {"folder", traces.folder},
+          {"ranks", traces.ranks}};
+}
+
+template <typename T>
+json ListOf(std::span<const T> values) {
+  json list = json::array();
+  for (const T& value : values) {
+    list.push_back(ToJson(value));
+  }
+  return list;
 }
 
 // JSON inside a script element ends at the first "</": JSON's own escape for "<" keeps any text of
@@ -79,13 +90,11 @@ std::string ForScriptElement(const json& value) {
 
 bool PageHasCharts() { return !Script().empty(); }
 
-std::string RenderPage(const experiment::RunSummary& summary, std::span<const Timeline> timelines) {
-  json lanes = json::array();
-  for (const Timeline& timeline : timelines) {
-    lanes.push_back(ToJson(timeline));
-  }
+std::string RenderPage(const experiment::RunSummary& summary, std::span<const Timeline> timelines,
+                       std::span<const TraceFolder> traces) {
   const json run = {{"summary", json::parse(experiment::ToJson(summary))},
-                    {"timelines", std::move(lanes)}};
+                    {"timelines", ListOf(timelines)},
+                    {"traces", ListOf(traces)}};
   std::string page =
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"

@@ -112,8 +112,8 @@ TEST(Asynchronous, TheRateIsDividedByTheNumberOfWorkersAndSaidSo) {
   const Record four = RunLab("none");
   std::string said;
   const CellSummary cell = four.Cells().front();
-  for (const std::string& finding : cell.findings) {
-    said += finding + "\n";
+  for (const experiment::Finding& finding : cell.findings) {
+    said += finding.text + "\n";
   }
   EXPECT_NE(said.find("0.5 / 4 workers = 0.125"), std::string::npos) << said;
 }

@@ -38,10 +38,16 @@ parts:
 class Injection : public ::testing::Test {
  protected:
   void SetUp() override {
-    run_ = std::make_unique<Program>(std::vector<std::string>{
-        "run", folder_.Write("lab.yaml", kLab), "--set", "train.warmup_steps=0", "--out", Out()});
+    std::vector<std::string> command = {
+        "run", folder_.Write("lab.yaml", kLab), "--set", "train.warmup_steps=0", "--out", Out()};
+    for (const std::string& setting : Settings()) {
+      command.insert(command.end(), {"--set", setting});
+    }
+    run_ = std::make_unique<Program>(command);
     ASSERT_TRUE(WaitUntil([this] { return Ready(); }, kLimit)) << run_->out() << run_->err();
   }
+
+  virtual std::vector<std::string> Settings() const { return {}; }
 
   // The row `none` comes last, so the first cell is the one with two workers.
   bool Ready() {
@@ -200,6 +206,42 @@ TEST_F(Injection, PausesLinksAndKillsAreLoggedAndAct) {
     longest = std::max(longest, std::stod(line.at("step_s")));
   }
   EXPECT_GE(longest, 400e-6) << "no step was paused";
+}
+
+class ServerInjection : public Injection {
+  std::vector<std::string> Settings() const override {
+    return {"exchange={kind: ps}", "cluster.servers=1"};
+  }
+};
+
+// 40 us more each way: what worker 1 waits for its server is never less than both.
+TEST_F(ServerInjection, ALinkToAServerSlowsBothWaysUntilTheReset) {
+  Accept({"--link", "1-ps0", "--latency", "40us"});
+  ASSERT_NO_FATAL_FAILURE(Steps(8));
+  Accept({"--reset"});
+  ASSERT_NO_FATAL_FAILURE(Steps(4));
+  const Finished nobody = Inject({"--link", "1-ps4", "--latency", "40us"});
+  EXPECT_EQ(nobody.exit_code, 2);
+  EXPECT_THAT(nobody.err, HasSubstr("no ps4"));
+  run_->Signal(SIGINT);
+  EXPECT_EQ(run_->Wait(kLimit).exit_code, 3);
+  const Record record = ReadOneRecord(Out());
+
+  const nlohmann::json* link = FindInjection(record, "worker 1", "1-ps0");
+  const nlohmann::json* reset = FindInjection(record, "worker 1", "reset");
+  ASSERT_NE(link, nullptr) << nlohmann::json(record.injections).dump(1);
+  ASSERT_NE(reset, nullptr) << nlohmann::json(record.injections).dump(1);
+  EXPECT_EQ((*link)["applied"], "in force on the way to server 0 and from server 0");
+  EXPECT_EQ(FindInjection(record, "worker 0", "1-ps0"), nullptr) << "worker 0 was not asked";
+  const int from = (*link)["step"];
+  const int until = (*reset)["step"];
+  ASSERT_GT(until, from + 2);
+  const double during = Median(record, 1, "exposed_s", from, until);
+  std::printf(
+      "waited for the server, modelled us: %.1f before, %.1f with 2 x 40 more, %.1f after\n",
+      Median(record, 1, "exposed_s", 2, from) * 1e6, during * 1e6,
+      Median(record, 1, "exposed_s", until, 1 << 30) * 1e6);
+  EXPECT_GE(during, 80e-6);
 }
 
 TEST_F(Injection, ALongWallTimeIsRefusedUnlessAskedFor) {

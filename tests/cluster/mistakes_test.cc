@@ -144,6 +144,15 @@ TEST(Mistakes, AFolderThatCannotBeMadeIsAMistakeInTheInput) {
   EXPECT_THAT(run.err, HasSubstr(file + "/out"));
 }
 
+TEST(Mistakes, AReportOfAFolderThatNoRunLeftIsRefused) {
+  const TemporaryFolder folder;
+  const Finished report = RunToEnd({"report", folder.path()}, kLimit);
+  EXPECT_EQ(report.exit_code, 2);
+  EXPECT_EQ(report.out, "");
+  EXPECT_THAT(report.err, AllOf(HasSubstr(folder.path() + "/summary.json cannot be read"),
+                                HasSubstr("name a folder that `ranklab run` left")));
+}
+
 TEST(Mistakes, ACommandLineIsCheckedToo) {
   EXPECT_EQ(RunToEnd({"run"}, kLimit).exit_code, 2);
   EXPECT_EQ(RunToEnd({"rn"}, kLimit).exit_code, 2);

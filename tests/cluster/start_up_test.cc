@@ -29,7 +29,16 @@ exchange: {kind: collective, algorithm: ring}
     const Finished run = RunToEnd({"run", lab, "--out", folder.path() + "/out"}, Seconds(60));
     best = std::min(best, Seconds(std::chrono::steady_clock::now() - from));
     ASSERT_EQ(run.exit_code, 0) << run.err;
-    EXPECT_EQ(ReadOneRecord(folder.path() + "/out").StepsOf(3).size(), 3U);
+    const Record record = ReadOneRecord(folder.path() + "/out");
+    EXPECT_EQ(record.StepsOf(3).size(), 3U);
+    ASSERT_EQ(record.Cells().size(), 1U);
+    const double start_up = record.Cells()[0].start_up_seconds.median;
+    EXPECT_GT(start_up, 0);
+    const Finished again = RunToEnd({"report", record.folder}, Seconds(60));
+    EXPECT_EQ(again.exit_code, 0) << again.err;
+    EXPECT_NE(again.out.find("Start-up: with 4 workers"), std::string::npos) << again.out;
+    std::printf("from the last of 4 joins to the first step of the slowest: %.0f ms\n",
+                start_up * 1e3);
   }
   std::printf("start, join, 3 steps with 4 workers and 3 alone, end: %.0f ms\n",
               best.count() * 1e3);

@@ -105,6 +105,24 @@ TEST_F(ConductorTest, RepeatsAreInterleavedOverTheCellsOfAPart) {
   EXPECT_EQ(EventsOf(v1::RunEvent::kPlanned)[0].planned().steps(), 60);
 }
 
+// What a run's start-up is counted from: the last join, then the end of the run before.
+TEST_F(ConductorTest, ACellSaysSinceWhenTheClusterWasFreeForIt) {
+  Conduct(LabOf("scale", {{.workers = 2}}, 2));
+  AddWorkers(1);
+  now += seconds(2);
+  AddWorkers(1);
+  const Nanos joined = now;
+  now += milliseconds(50);
+  Carry(conductor->Tick(now));
+  AllReady();
+  now += seconds(3);
+  AllDone();
+  const std::vector<v1::RunEvent> started = EventsOf(v1::RunEvent::kStarted);
+  ASSERT_THAT(started, SizeIs(2));
+  EXPECT_EQ(Nanos(started[0].started().at_ns()), joined);
+  EXPECT_EQ(Nanos(started[1].started().at_ns()), now);
+}
+
 TEST_F(ConductorTest, OnlyParameterServerCellsHaveServersAndABaselineHasOneWorker) {
   AddWorkers(2);
   AddServers(2);

@@ -196,15 +196,39 @@ TEST(Injections, LinksInOneOrBothDirections) {
   EXPECT_EQ(link.spec.alpha, std::chrono::milliseconds(5));
   EXPECT_EQ(link.spec.bandwidth.bytes_per_second, 10e9 / 8);
   EXPECT_EQ(link.spec.loss_probability, 0.01);
-  EXPECT_EQ(link.PeerOf(1), 2);
-  EXPECT_EQ(link.PeerOf(2), 1);
-  EXPECT_EQ(link.PeerOf(0), -1);
+  const auto worker = [](Rank rank) { return Endpoint{Role::kWorker, rank}; };
+  EXPECT_EQ(link.WayTo(worker(1)), worker(2));
+  EXPECT_EQ(link.WayTo(worker(2)), worker(1));
+  EXPECT_EQ(link.WayTo(worker(0)), std::nullopt);
+  EXPECT_EQ(link.WayFrom(worker(1)), std::nullopt) << "worker 2 shapes its own way";
   const auto one = ReadInjection("{link: 1->2, jitter: 1ms}");
   ASSERT_TRUE(one.ok()) << MessageOf(one.status());
-  EXPECT_EQ(std::get<ShapeLink>(one->effect).PeerOf(1), 2);
-  EXPECT_EQ(std::get<ShapeLink>(one->effect).PeerOf(2), -1);
+  EXPECT_EQ(std::get<ShapeLink>(one->effect).WayTo(worker(1)), worker(2));
+  EXPECT_EQ(std::get<ShapeLink>(one->effect).WayTo(worker(2)), std::nullopt);
   EXPECT_EQ(std::get<ShapeLink>(one->effect).spec.bandwidth.bytes_per_second,
             std::numeric_limits<double>::infinity());
+}
+
+TEST(Injections, TheWorkerShapesBothWaysOfALinkToAServer) {
+  const Endpoint worker{Role::kWorker, 1};
+  const Endpoint server{Role::kServer, 0};
+  const auto link = [](const std::string& name) {
+    const auto read = ReadInjection("{link: " + name + ", latency: 5ms}");
+    EXPECT_TRUE(read.ok()) << MessageOf(read.status());
+    return read.ok() ? std::get<ShapeLink>(read->effect) : ShapeLink{};
+  };
+  for (const char* name : {"1-ps0", "ps0-1"}) {
+    EXPECT_EQ(link(name).WayTo(worker), server) << name;
+    EXPECT_EQ(link(name).WayFrom(worker), server) << name;
+  }
+  EXPECT_EQ(link("1->ps0").WayTo(worker), server);
+  EXPECT_EQ(link("1->ps0").WayFrom(worker), std::nullopt);
+  EXPECT_EQ(link("ps0->1").WayTo(worker), std::nullopt);
+  EXPECT_EQ(link("ps0->1").WayFrom(worker), server);
+  EXPECT_EQ(link("ps0->1").WayFrom({Role::kWorker, 0}), std::nullopt);
+  for (const char* name : {"ps0-ps1", "1-1", "ps-1", "1-ps", "1-psx", "-1-ps0"}) {
+    EXPECT_FALSE(ReadInjection(std::string("{link: ") + name + ", latency: 5ms}").ok()) << name;
+  }
 }
 
 TEST(Injections, TheTextOfAnInjectionReadsBackAsItself) {
@@ -240,7 +264,8 @@ TEST(Injections, SayWhatIsWrong) {
   EXPECT_EQ(refusal("{rank: 2, pause: 5}"),
             "injection: pause is \"5\"; a duration with its unit, such as 500ms, 5us or 2s");
   EXPECT_EQ(refusal("{link: 1-1, latency: 5ms}"),
-            "injection: link is \"1-1\"; two ranks, such as 1-2 (both directions) or 1->2");
+            "injection: link is \"1-1\"; two ranks, such as 1-2 (both directions) or 1->2, "
+            "or a rank and a server, such as 1-ps0");
   EXPECT_EQ(refusal("{link: 1-2}"),
             "injection: latency is missing; a link needs latency, jitter, bandwidth or loss");
   EXPECT_EQ(refusal("{pause: 1s}"), "injection: rank is missing; the rank that it hits, from 0");

@@ -13,9 +13,11 @@
 namespace ranklab::experiment {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::DoubleEq;
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
@@ -152,6 +154,20 @@ TEST(Summarize, RepeatsGiveMedianAndSpread) {
   EXPECT_EQ(cell.accuracy, 0.9);
 }
 
+TEST(Summarize, StartUpIsTheRepeatsAndMemoryTheLastOnes) {
+  const Lab lab = ReadOne("cluster: {workers: 1}\n");
+  std::vector<CellRun> runs = {RunOf(0, 1, {Steps({{2, 0, 1}})}),
+                               RunOf(0, 2, {Steps({{2, 0, 1}})})};
+  runs[0].start_up = Ms(400);
+  runs[1].start_up = Ms(100);
+  runs[1].workers[0].memory = {{.rank = 0, .kind = "weights", .now = 8, .peak = 9, .predicted = 8}};
+  const CellSummary cell = Summarize(lab, runs).at(0);
+  EXPECT_DOUBLE_EQ(cell.start_up_seconds.median, 0.25);
+  EXPECT_DOUBLE_EQ(cell.start_up_seconds.most, 0.4);
+  ASSERT_EQ(cell.memory.size(), 1U);
+  EXPECT_EQ(cell.memory[0].peak, 9);
+}
+
 TEST(Summarize, HashesAreComparedOverRanksAndOneRepeatSaysNothingOfRepeats) {
   const Lab lab = ReadOne("cluster: {workers: 2}\n");
   CellRun run = RunOf(0, 1, {Steps({{2, 0, 1}}), Steps({{2, 0, 1}})});
@@ -200,8 +216,10 @@ TEST(Findings, NativeComputeOnTooFewCores) {
   EXPECT_THAT(Summarize(lab, std::vector{run}).at(0).findings, IsEmpty());
   run.cores = 2;
   EXPECT_THAT(Summarize(lab, std::vector{run}).at(0).findings,
-              ElementsAre("CPU_OVERSUBSCRIBED: 2 workers x 2 threads on 2 cores; native times "
-                          "include waiting for a core"));
+              ElementsAre(AllOf(Field(&Finding::code, "CPU_OVERSUBSCRIBED"),
+                                Field(&Finding::text,
+                                      "2 workers x 2 threads on 2 cores; native times "
+                                      "include waiting for a core"))));
 }
 
 TEST(Findings, LateMessagesAndAStepAboveItsPrediction) {
@@ -214,13 +232,19 @@ TEST(Findings, LateMessagesAndAStepAboveItsPrediction) {
   run.workers[0].could_not_keep_up = 5;
   EXPECT_THAT(
       Summarize(lab, std::vector{run}).at(0).findings,
-      ElementsAre("ABOVE_PREDICTION: the step took 2.00 times the predicted 0.05 ms: 5 % of "
-                  "the messages were late"));
+      ElementsAre(AllOf(Field(&Finding::code, "ABOVE_PREDICTION"),
+                        Field(&Finding::cause, "late messages"), Field(&Finding::severity, 2.0),
+                        Field(&Finding::text,
+                              "the step took 2.00 times the predicted 0.05 ms: 5 % of "
+                              "the messages were late"))));
   run.workers[0].could_not_keep_up = 20;
   run.predicted_seconds = 0;
-  EXPECT_THAT(Summarize(lab, std::vector{run}).at(0).findings,
-              ElementsAre("COULD_NOT_KEEP_UP: 20 of 100 messages (20 %) arrived later than the "
-                          "fabric would have delivered them; raise fabric.time_scale (100 here)"));
+  EXPECT_THAT(
+      Summarize(lab, std::vector{run}).at(0).findings,
+      ElementsAre(AllOf(Field(&Finding::code, "COULD_NOT_KEEP_UP"), Field(&Finding::severity, 0.2),
+                        Field(&Finding::text,
+                              "20 of 100 messages (20 %) arrived later than the fabric "
+                              "would have delivered them, at fabric.time_scale 100"))));
 }
 
 }  // namespace

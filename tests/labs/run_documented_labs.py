@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the `ranklab run` commands that a document shows, and looks at the records they leave.
+"""Runs the `ranklab run` commands that a document shows, and looks at the records they leave,
+traces included.
 
     run_documented_labs.py PROGRAM DOCUMENT
 
@@ -13,6 +14,8 @@ import shlex
 import subprocess
 import sys
 import tempfile
+
+import trace_contract
 
 SPEED = ("efficiency", "ratio", "samples_per_second", "step_ms", "exposed_ms", "could_not_keep_up")
 
@@ -35,6 +38,10 @@ def judge(folder):
     for name in ("report.html", "table.md", "steps.csv", "lab.yaml", "environment.json"):
         if not (folder / name).is_file():
             problems.append(f"{name} is missing")
+    for cell in sorted((folder / "cells").iterdir()):
+        traces = sorted((cell / "trace").iterdir())
+        for trace in traces:
+            problems += trace_contract.problems_of(trace, len(traces))
     if summary["exit_code"] not in (0, 1):
         problems.append(summary["verdict"])
     return problems

@@ -131,6 +131,27 @@ TEST_F(ClientTest, APullAsksForAllAtOnceAndSaysTheOldestOfWhatItRead) {
   EXPECT_TRUE(pulled->skipped);
 }
 
+TEST_F(ClientTest, EachServersShareIsToldWithItsLastAnswerAndBeforeDone) {
+  Make(0);
+  std::vector<float> gradients(10);
+  std::vector<std::pair<Rank, Bytes>> shares;
+  std::size_t shares_at_done = 0;
+  client_->Push(
+      1, {0, 6}, gradients.data(), [&](absl::Status) { shares_at_done = shares.size(); },
+      [&](Share share) { shares.emplace_back(share.server, share.bytes); });
+  ASSERT_EQ(requester_.held.size(), 3U);  // two messages to server 0, one to server 1
+  requester_.Answer(0, transport::ReplyHeader{});
+  EXPECT_TRUE(shares.empty());
+  requester_.Answer(2, transport::ReplyHeader{});
+  requester_.Answer(1, transport::ReplyHeader{});
+  EXPECT_EQ(shares, (std::vector<std::pair<Rank, Bytes>>{{1, 8}, {0, 16}}));
+  EXPECT_EQ(shares_at_done, 2U);
+  client_->Push(2, {0, 4}, gradients.data(), Done(), [&](Share) { ADD_FAILURE(); });
+  requester_.Answer(3, Unavailable("connection reset"));
+  requester_.Answer(4, Unavailable("connection reset"));
+  EXPECT_EQ(runs_, 1);
+}
+
 TEST_F(ClientTest, NamesWhomItWaitsFor) {
   Make(0, 4);
   EXPECT_EQ(client_->WaitingFor(), "nobody");

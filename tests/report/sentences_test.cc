@@ -16,6 +16,7 @@ namespace {
 
 using experiment::CellSummary;
 using experiment::Lab;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -48,8 +49,22 @@ TEST(Compare, ADifferenceMustExceedTheRepeats) {
   once.repeats = 1;
   EXPECT_EQ(Compare(once, a), Difference::kUnknown);
   CellSummary crowded = CellOf("p", "ring", 2000);
-  crowded.findings = {"CPU_OVERSUBSCRIBED: 4 workers x 1 threads on 2 cores"};
+  crowded.findings = {{.code = "CPU_OVERSUBSCRIBED"}};
   EXPECT_EQ(Compare(crowded, a), Difference::kUnknown);
+}
+
+TEST(Sentences, TheStartUpIsThatOfTheMostWorkers) {
+  const Lab lab = ReadParts("parts: [{name: learn}]\n");
+  std::vector<CellSummary> cells = {CellOf("learn", "ring", 100), CellOf("learn", "ring", 100),
+                                    CellOf("learn", "ring", 100)};
+  cells[0].workers = 2;
+  cells[0].start_up_seconds = {.median = 5, .least = 5, .most = 5};
+  cells[1].start_up_seconds = {.median = 0.1, .least = 0.05, .most = 0.4};
+  cells[2].start_up_seconds = {.median = 0.2, .least = 0.05, .most = 0.3};
+  EXPECT_THAT(
+      WriteSentences(lab, cells),
+      Contains("Start-up: with 4 workers, the first step began 150 ms after the cluster was "
+               "free (the last join, or the end of the run before), at most 400 ms."));
 }
 
 TEST(Sentences, SayWhereTheParameterServerLosesAndByHowMuch) {

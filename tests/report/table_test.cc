@@ -31,7 +31,7 @@ std::vector<CellSummary> TwoParts() {
                    .ratio = 1.2,
                    .final_loss = 0.125,
                    .accuracy = 0.9678};
-  ring.findings = {"ABOVE_PREDICTION: because"};
+  ring.findings = {{.code = "ABOVE_PREDICTION", .cause = "late", .text = "because", .severity = 1}};
   CellSummary none{.part = "scale",
                    .baseline = true,
                    .settings = {{"train.batch_per_worker", "64"}},
@@ -63,14 +63,32 @@ TEST(Table, IsAlignedByWhatIsSeen) {
       "\n"
       "rates  ring                0.5  nvlink4        4        1     12,300  12.5 ms ±4%   500 us  "
       "      0.91    12.0 ms   1.20      0.1250     0.968  shaped [1]\n"
-      "[1] ABOVE_PREDICTION: because\n");
+      "[1] ABOVE_PREDICTION in 2 cells, late; such as scale, ring, nvlink4, 4 workers: "
+      "because.\n");
+}
+
+TEST(Table, FindingsOfOneCodeAndCauseAreOneLineWithTheWorst) {
+  std::vector<CellSummary> cells = TwoParts();
+  cells[1].findings = {{.code = "ABOVE_PREDICTION", .cause = "native", .text = "alone"}};
+  cells[2].findings = {
+      {.code = "COULD_NOT_KEEP_UP", .text = "late", .remedy = "wait"},
+      {.code = "ABOVE_PREDICTION", .cause = "late", .text = "even more so", .severity = 2}};
+  const Table table = BuildTable(cells);
+  EXPECT_THAT(table.notes,
+              ElementsAre("[1] ABOVE_PREDICTION: alone.",
+                          "[2] ABOVE_PREDICTION in 2 cells, late; worst in rates, ring, nvlink4, 4 "
+                          "workers, learning_rate 0.5: even more so.",
+                          "[3] COULD_NOT_KEEP_UP: late. Remedy: wait."));
+  EXPECT_EQ(table.rows[0].back(), "shaped [1]");
+  EXPECT_EQ(table.rows[1].back(), "shaped [2]");
+  EXPECT_EQ(table.rows[2].back(), "shaped [3] [2]");
 }
 
 TEST(Table, MarkdownHasTheSameCells) {
   const std::string text = PrintMarkdown(BuildTable(TwoParts()));
   EXPECT_THAT(text, HasSubstr("| scale | ring | - | nvlink4 | 4 | 1 | 12,300 | 12.5 ms ±4% |"));
   EXPECT_THAT(text, HasSubstr("| :--- | :--- | ---: |"));
-  EXPECT_THAT(text, HasSubstr("\n[1] ABOVE_PREDICTION: because\n"));
+  EXPECT_THAT(text, HasSubstr("\n[1] ABOVE_PREDICTION in 2 cells, late; such as "));
 }
 
 TEST(Table, BarsInTextDoNotBreakMarkdown) {

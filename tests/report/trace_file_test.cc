@@ -43,8 +43,16 @@ RankTrace TraceOf(int steps, bool parameter_server = false) {
     span(Track::kHost, "exchange wait", 8'000, 9'000);
     span(Track::kCompute, "optimizer", 9'000, 10'000);
     if (parameter_server) {
-      span(Track::kCommunication, "push", 5'000, 8'000);
+      // Two buckets on their way to server 1 at once, and what comes back from it meanwhile.
+      for (const int bucket : {0, 1}) {
+        span(Track::kCommunication, "push", 5'000 + 500 * bucket, 8'000 + 300 * bucket);
+        trace.spans.back().server = 1;
+        trace.spans.back().bucket = bucket;
+        trace.spans.back().bytes = 4096;
+      }
       span(Track::kCommunication, "pull", 6'000, 9'000);
+      trace.spans.back().server = 1;
+      trace.spans.back().bytes = 8192;
       continue;
     }
     for (const int bucket : {0, 1}) {
@@ -138,7 +146,7 @@ TEST(TraceFile, CommunicationIsClassifiedByNameAndTellsItsTransport) {
         EXPECT_EQ(kernel["tid"], 7);
       }
     }
-    EXPECT_EQ(communication, 2);
+    EXPECT_EQ(communication, parameter_server ? 3 : 2);
   }
   EXPECT_EQ(CommunicationName("ring"), "ncclKernel_AllReduce_RING_LL_Sum_float");
   EXPECT_EQ(CommunicationName("allreduce.ring"), "ncclKernel_AllReduce_RING_LL_Sum_float");
@@ -155,7 +163,8 @@ TEST(TraceFile, EventsOfALaneNest) {
         lanes[event["tid"]].emplace_back(begins, begins + event["dur"].get<std::int64_t>());
       }
     }
-    EXPECT_TRUE(lanes.contains(21)) << "two exchanges at once are on two lanes";
+    EXPECT_EQ(lanes.size(), parameter_server ? 6U : 5U)
+        << "host, input, compute, two for exchanges at once, one for what comes from a server";
     for (const auto& [lane, intervals] : lanes) {
       for (const auto& [a, b] : intervals) {
         for (const auto& [c, d] : intervals) {
@@ -165,6 +174,30 @@ TEST(TraceFile, EventsOfALaneNest) {
       }
     }
   }
+}
+
+TEST(TraceFile, AServerAndADirectionHaveTheirLanes) {
+  const json file = json::parse(TraceJson(TraceOf(2, /*parameter_server=*/true)));
+  std::map<int, std::string> names;
+  for (const json& event : file["traceEvents"]) {
+    if (event["name"] == "thread_name") {
+      names[event["tid"]] = event["args"]["name"];
+    }
+  }
+  std::multiset<std::string> seen;
+  for (const json& kernel : EventsOf(file, "kernel")) {
+    const json& args = kernel["args"];
+    if (args.contains("server")) {
+      seen.insert(names[kernel["tid"]] + ": " + (args.contains("bucket") ? "bucket, " : "") +
+                  std::to_string(args["bytes"].get<int>()));
+      EXPECT_EQ(args["server"], 1);
+    }
+  }
+  const std::multiset<std::string> expected = {
+      "pull from server 1: 8192",          "pull from server 1: 8192",
+      "push to server 1, 2: bucket, 4096", "push to server 1, 2: bucket, 4096",
+      "push to server 1: bucket, 4096",    "push to server 1: bucket, 4096"};
+  EXPECT_EQ(seen, expected);
 }
 
 TEST(TraceFile, ArrowsHaveBothEnds) {

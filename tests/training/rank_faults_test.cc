@@ -105,12 +105,17 @@ TEST(RankFaults, OtherRanksAreNotHit) {
 
 TEST(RankFaults, ALinkConcernsItsSenderAndBothEndsWhenBothDirections) {
   Scenario scenario;
-  scenario.injections = {At(1, 0, ShapeLink{.from = 0, .to = 1}),
-                         At(1, 0, ShapeLink{.from = 2, .to = 1, .both_directions = true})};
-  const auto changes = [&](Rank rank) { return RankFaults(rank, 3, scenario).BeginStep(1).size(); };
+  const auto worker = [](Rank rank) { return Endpoint{Role::kWorker, rank}; };
+  const Endpoint server{Role::kServer, 0};
+  scenario.injections = {
+      At(1, 0, ShapeLink{.from = worker(0), .to = worker(1)}),
+      At(1, 0, ShapeLink{.from = worker(2), .to = worker(1), .both_directions = true}),
+      At(1, 0, ShapeLink{.from = server, .to = worker(3)})};
+  const auto changes = [&](Rank rank) { return RankFaults(rank, 4, scenario).BeginStep(1).size(); };
   EXPECT_EQ(changes(0), 1U);
   EXPECT_EQ(changes(1), 1U);
   EXPECT_EQ(changes(2), 1U);
+  EXPECT_EQ(changes(3), 1U) << "a server has no steps: the worker shapes its way here";
 }
 
 }  // namespace

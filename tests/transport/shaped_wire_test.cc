@@ -196,6 +196,47 @@ TEST(ShapedWire, AnInjectedLinkSlowsOnlyItsDirection) {
   EXPECT_THAT(cluster.At(kA).ArrivalTimes(), ElementsAre(Nanos(6000)));
 }
 
+// The receiver shapes the way from a peer that does not: messages arrive as if the peer had.
+TEST(ShapedWire, ALinkShapedByItsReceiverDeliversAsOneShapedByItsSender) {
+  const auto arrivals = [](bool by_receiver, const fabric::LinkSpec& spec, const Endpoint& from) {
+    ShapedCluster cluster(kShape);
+    Listener& a = cluster.At(kA);
+    Listener& b = cluster.At(kB);
+    if (by_receiver) {
+      b.shaped().ShapeLinkFrom(kA, spec);
+    } else {
+      a.shaped().ShapeLink(kB, spec);
+    }
+    for (int i = 0; i < 3; ++i) {
+      cluster.At(from).Send(kB, 1000);
+    }
+    cluster.Run();
+    return b.ArrivalTimes();
+  };
+  for (const fabric::LinkSpec& spec :
+       {fabric::LinkSpec{.alpha = milliseconds(5), .bandwidth = {1e8}},
+        fabric::LinkSpec{.alpha = milliseconds(5), .bandwidth = {1e12}}}) {
+    EXPECT_EQ(arrivals(true, spec, kA), arrivals(false, spec, kA));
+    EXPECT_GT(arrivals(true, spec, kA).front(), milliseconds(5));
+    EXPECT_EQ(arrivals(true, spec, kC).front(), Nanos(6000))
+        << "others are not slowed";
+  }
+}
+
+TEST(ShapedWire, AReceiversLinkSlowsAnUnlimitedNetworkUntilItIsReset) {
+  ShapedCluster cluster({.port = {.bandwidth = {std::numeric_limits<double>::infinity()}}});
+  Listener& b = cluster.At(kB);
+  b.shaped().ShapeLinkFrom(kA, {.alpha = milliseconds(5), .bandwidth = {1e12}});
+  cluster.At(kA).Send(kB, 1000, 0);
+  cluster.loop().RunUntil(milliseconds(1));
+  b.shaped().ResetLinks();
+  cluster.At(kA).Send(kB, 1000, 1);
+  cluster.Run();
+  EXPECT_THAT(b.ArrivalTimes(),
+              ElementsAre(milliseconds(5) + Nanos(1), milliseconds(5) + Nanos(1)));
+  EXPECT_EQ(b.heard[1].header.envelope.part, 1);
+}
+
 // What was sent before the reset keeps its shape, and what is sent after does not overtake it.
 TEST(ShapedWire, ResetHoldsFromNowOn) {
   ShapedCluster cluster(kShape);

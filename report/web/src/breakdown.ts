@@ -1,12 +1,8 @@
 // Where a step's time goes, per rank: one stacked bar each.
 import { addChart, axis, ink, phaseColours, phases } from "./chart";
-import type { Cell } from "./data";
+import { nameOf, type Cell } from "./data";
 import { element, section } from "./dom";
 import { duration } from "./format";
-
-function nameOf(cell: Cell): string {
-  return `${cell.exchange}, ${cell.fabric}, ${cell.workers} workers`;
-}
 
 // The cells with the most workers, at most eight of them.
 export function addBreakdown(parent: HTMLElement, part: string, all: Cell[]): void {

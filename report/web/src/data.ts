@@ -43,6 +43,22 @@ export interface Endpoint {
   body_claimed: number;
 }
 
+export interface Memory {
+  rank: number;
+  kind: string;
+  now: number;
+  peak: number;
+  predicted: number | null;
+}
+
+export interface Finding {
+  code: string;
+  cause: string;
+  text: string;
+  remedy: string;
+  severity: number;
+}
+
 export interface Cell {
   part: string;
   cell: number;
@@ -73,7 +89,9 @@ export interface Cell {
   could_not_keep_up: number;
   lateness_log2_us: number[];
   network: Endpoint[];
-  findings: string[];
+  memory: Memory[];
+  start_up_seconds: Spread;
+  findings: Finding[];
 }
 
 export interface ExpectationOutcome {
@@ -117,9 +135,17 @@ export interface Timeline {
   steps: TimelineStep[];
 }
 
+export interface TraceFolder {
+  part: string;
+  cell: number;
+  folder: string;
+  ranks: number;
+}
+
 export interface Run {
   summary: Summary;
   timelines: Timeline[];
+  traces: TraceFolder[];
 }
 
 export function readRun(): Run {
@@ -132,6 +158,13 @@ export function readRun(): Run {
 
 export function partsOf(summary: Summary): string[] {
   return [...new Set(summary.cells.map((cell) => cell.part))];
+}
+
+// A cell in a heading or a list.
+export function nameOf(cell: Cell): string {
+  const rest = otherSettings(cell);
+  const workers = cell.workers === 1 ? "1 worker" : `${cell.workers} workers`;
+  return [cell.exchange, cell.fabric, workers, rest].filter((word) => word !== "").join(", ");
 }
 
 // What tells a cell from the others of its part, without exchange, fabric and workers.

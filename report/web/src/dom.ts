@@ -24,6 +24,13 @@ export function section(title: string, intro = ""): HTMLElement {
   return made;
 }
 
+// What is there for who wants it, and does not stand in the way.
+export function folded(title: string, content: HTMLElement): HTMLElement {
+  const details = element("details");
+  details.append(element("summary", title), content);
+  return details;
+}
+
 export interface Column<Row> {
   title: string;
   value: (row: Row) => string;

@@ -25,6 +25,13 @@ export function rate(perSecond: number): string {
   return perSecond >= 1e3 ? `${significant(perSecond / 1e3)} k/s` : `${significant(perSecond)} /s`;
 }
 
+export function bytes(count: number): string {
+  if (count >= 1e6) {
+    return `${significant(count / 1e6, 4)} MB`;
+  }
+  return count >= 1e3 ? `${significant(count / 1e3, 4)} kB` : `${count} B`;
+}
+
 export function percent(share: number): string {
   return `${significant(share * 100)} %`;
 }

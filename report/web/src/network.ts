@@ -1,11 +1,7 @@
 // Did the network keep its word? What crossed each connection, and each endpoint against its claim.
 import type { Cell, Connection, Endpoint } from "./data";
-import { element, section, table } from "./dom";
-import { duration, significant } from "./format";
-
-function megabytes(bytes: number): string {
-  return `${significant(bytes / 1e6, 4)} MB`;
-}
+import { folded, section, table } from "./dom";
+import { bytes, duration } from "./format";
 
 function against(found: number, p90: number, asked: number, show: (value: number) => string): string {
   return found > 0 ? `${show(found)} (p90 ${show(p90)}) of ${show(asked)}` : "–";
@@ -32,7 +28,7 @@ function accounts(cells: Cell[]): HTMLElement {
       {
         title: "bandwidth, median",
         value: ({ endpoint: e }) =>
-          against(e.bandwidth_median, e.bandwidth_p90, e.asked_bandwidth, (v) => `${megabytes(v)}/s`),
+          against(e.bandwidth_median, e.bandwidth_p90, e.asked_bandwidth, (v) => `${bytes(v)}/s`),
       },
       {
         title: "latency, median",
@@ -43,8 +39,8 @@ function accounts(cells: Cell[]): HTMLElement {
         title: "received",
         value: ({ endpoint: e }) =>
           e.body_received === e.body_claimed
-            ? megabytes(e.body_received)
-            : `${megabytes(e.body_received)} of ${megabytes(e.body_claimed)}`,
+            ? bytes(e.body_received)
+            : `${bytes(e.body_received)} of ${bytes(e.body_claimed)}`,
         numeric: true,
       },
       {
@@ -76,18 +72,12 @@ function connections(cells: Cell[]): HTMLElement {
       { title: "workers", value: ({ cell }) => `${cell.workers}`, numeric: true },
       { title: "from", value: ({ endpoint }) => endpoint.endpoint },
       { title: "to", value: ({ connection }) => connection.peer },
-      { title: "bodies", value: ({ connection: c }) => megabytes(c.body_sent), numeric: true },
-      { title: "with framing", value: ({ connection: c }) => megabytes(c.wire_sent), numeric: true },
+      { title: "bodies", value: ({ connection: c }) => bytes(c.body_sent), numeric: true },
+      { title: "with framing", value: ({ connection: c }) => bytes(c.wire_sent), numeric: true },
       { title: "messages", value: ({ connection: c }) => `${c.messages_sent}`, numeric: true },
     ],
     "Bytes that crossed each connection in the last repeat",
   );
-}
-
-function folded(title: string, content: HTMLElement): HTMLElement {
-  const details = element("details");
-  details.append(element("summary", title), content);
-  return details;
 }
 
 export function addNetwork(parent: HTMLElement, cells: Cell[]): void {

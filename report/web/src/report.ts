@@ -3,19 +3,11 @@ import { addBreakdown } from "./breakdown";
 import { partsOf, readRun, type Cell, type Run, type Summary } from "./data";
 import { element, section, table } from "./dom";
 import { duration, percent, rate, significant } from "./format";
+import { addFindings, groupFindings, headline } from "./findings";
+import { addMemory, addTraces } from "./machines";
 import { addNetwork } from "./network";
 import { addScaling } from "./scaling";
 import { addStragglers } from "./straggler";
-
-// "CPU_OVERSUBSCRIBED in 2 cells": the table says which, and why.
-function findingsInBrief(cells: Cell[]): string[] {
-  const counts = new Map<string, number>();
-  for (const finding of cells.flatMap((cell) => cell.findings)) {
-    const code = finding.split(":")[0] ?? finding;
-    counts.set(code, (counts.get(code) ?? 0) + 1);
-  }
-  return [...counts].map(([code, count]) => `${code} in ${count} of ${cells.length} cells`);
-}
 
 function addHead(page: HTMLElement, summary: Summary): void {
   page.append(element("h1", summary.lab));
@@ -28,8 +20,8 @@ function addHead(page: HTMLElement, summary: Summary): void {
   for (const sentence of summary.sentences) {
     answers.append(element("li", sentence));
   }
-  for (const line of findingsInBrief(summary.cells)) {
-    answers.append(element("li", line, "finding"));
+  for (const group of groupFindings(summary.cells)) {
+    answers.append(element("li", headline(group, summary.cells.length), "finding"));
   }
   if (answers.childElementCount > 0) {
     page.append(answers);
@@ -78,7 +70,10 @@ function addTables(page: HTMLElement, summary: Summary): void {
           { title: "accuracy", value: (cell) => percent(cell.accuracy), numeric: true },
           { title: "time scale", value: (cell) => significant(cell.time_scale), numeric: true },
           { title: "kind", value: (cell) => cell.kind },
-          { title: "findings", value: (cell) => cell.findings.join("; ") },
+          {
+            title: "findings",
+            value: (cell) => cell.findings.map((finding) => finding.code).join(", "),
+          },
         ],
         part,
       ),
@@ -128,7 +123,7 @@ function addSources(page: HTMLElement, summary: Summary): void {
 function render(run: Run): void {
   const page = element("main");
   document.body.append(page);
-  const { summary, timelines } = run;
+  const { summary, timelines, traces } = run;
   addHead(page, summary);
   const disturbed = new Set(timelines.map((timeline) => timeline.part));
   for (const part of partsOf(summary)) {
@@ -139,8 +134,11 @@ function render(run: Run): void {
     }
   }
   addTables(page, summary);
+  addFindings(page, summary.cells);
   addExpectations(page, summary);
   addNetwork(page, summary.cells);
+  addMemory(page, summary.cells);
+  addTraces(page, summary.cells, traces);
   addSources(page, summary);
 }
 

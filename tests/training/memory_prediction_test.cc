@@ -1,0 +1,77 @@
+// The closed forms of a worker's memory against what the device counted after a step.
+#include "worker/memory_prediction.h"
+
+#include <gtest/gtest.h>
+
+#include "compute/device.h"
+#include "compute/optimizer.h"
+
+namespace ranklab::worker {
+namespace {
+
+constexpr std::int64_t kSamples = 24;
+
+struct Counted {
+  MemoryPrediction predicted;
+  std::vector<compute::MemoryCount> memory;
+};
+
+// Makes what a worker makes, and takes one optimizer step.
+Counted CountFor(const experiment::LabSpec& spec) {
+  Counted counted;
+  compute::CpuDevice device({});
+  const auto& widths = std::get<experiment::MlpSpec>(spec.model).layers;
+  auto model = MakeModel(spec, device, kSamples, widths.front(), widths.back());
+  EXPECT_TRUE(model.ok()) << model.status();
+  EXPECT_TRUE((*model)->Initialize(1).ok());
+  std::unique_ptr<compute::Optimizer> optimizer;
+  if (!WorkerOptimizer(spec).empty()) {
+    optimizer = *compute::MakeOptimizer({.name = spec.train.optimizer}, device);
+    EXPECT_TRUE(optimizer->Apply((*model)->parameters(), (*model)->gradients(), 1).ok());
+  }
+  counted.predicted = PredictMemory(spec, **model);
+  counted.memory = device.memory();
+  return counted;
+}
+
+experiment::LabSpec SpecWith(const char* optimizer) {
+  experiment::LabSpec spec;
+  spec.model = experiment::MlpSpec{{64, 96, 32, 10}};
+  spec.train.optimizer = optimizer;
+  return spec;
+}
+
+void ExpectEqual(const Counted& counted) {
+  for (const compute::MemoryCount& count : counted.memory) {
+    if (const auto& predicted = counted.predicted.at(static_cast<std::size_t>(count.kind))) {
+      EXPECT_EQ(count.peak, *predicted) << compute::NameOf(count.kind);
+    } else {
+      EXPECT_EQ(count.kind, compute::MemoryKind::kCommunication);
+    }
+  }
+}
+
+TEST(PredictMemory, IsWhatTheDeviceCountsForAnMlpWithMomentum) {
+  experiment::LabSpec spec = SpecWith("momentum");
+  spec.exchange.kind = experiment::CollectiveSpec{};
+  const Counted counted = CountFor(spec);
+  ExpectEqual(counted);
+  const Bytes parameters = 65 * 96 + 97 * 32 + 33 * 10;
+  EXPECT_EQ(counted.predicted.at(0), 4 * parameters);
+  EXPECT_EQ(counted.predicted.at(2), 4 * parameters);
+  EXPECT_EQ(counted.predicted.at(3), 4 * kSamples * (96 + 32 + 10 + 2 * 96));
+}
+
+TEST(PredictMemory, TheOptimizersStateIsNothingForSgdAndOnTheServerForAParameterServer) {
+  experiment::LabSpec spec = SpecWith("sgd");
+  spec.exchange.kind = experiment::CollectiveSpec{};
+  ExpectEqual(CountFor(spec));
+  EXPECT_EQ(CountFor(spec).predicted.at(2), 0);
+  spec = SpecWith("momentum");
+  spec.exchange.kind = experiment::ParameterServerSpec{};
+  ExpectEqual(CountFor(spec));
+  EXPECT_EQ(CountFor(spec).predicted.at(2), 0);
+}
+
+}  // namespace
+}  // namespace ranklab::worker

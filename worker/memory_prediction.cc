@@ -1,0 +1,36 @@
+#include "worker/memory_prediction.h"
+
+#include <algorithm>
+#include <numeric>
+#include <variant>
+
+namespace ranklab::worker {
+
+using compute::MemoryKind;
+
+MemoryPrediction PredictMemory(const experiment::LabSpec& spec, const Model& model) {
+  const Bytes element = SizeOf(compute::DType::kFloat32);
+  const std::int64_t parameters = model.parameter_count();
+  MemoryPrediction predicted;
+  const auto of = [&predicted](MemoryKind kind) -> std::optional<Bytes>& {
+    return predicted.at(static_cast<std::size_t>(kind));
+  };
+  of(MemoryKind::kWeights) = element * parameters;
+  of(MemoryKind::kGradients) = element * (parameters + kGradientTail);
+  const std::string_view optimizer = WorkerOptimizer(spec);
+  if (optimizer.empty() || optimizer == "sgd") {
+    of(MemoryKind::kOptimizer) = 0;
+  } else if (optimizer == "momentum") {
+    of(MemoryKind::kOptimizer) = element * parameters;
+  }
+  if (const auto* mlp = std::get_if<experiment::MlpSpec>(&spec.model)) {
+    const auto outputs = mlp->layers.begin() + 1;
+    const std::int64_t kept = std::accumulate(outputs, mlp->layers.end(), std::int64_t{0});
+    const std::int64_t widest = *std::max_element(outputs, mlp->layers.end());
+    of(MemoryKind::kActivations) = element * model.max_samples() * (kept + 2 * widest);
+    of(MemoryKind::kData) = element * model.max_samples() * (mlp->layers.front() + 1);
+  }
+  return predicted;
+}
+
+}  // namespace ranklab::worker

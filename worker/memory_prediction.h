@@ -1,0 +1,35 @@
+// What a worker's memory should be, by kind: the closed forms that the counted bytes are compared
+// with.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "compute/tensor.h"
+#include "core/units.h"
+#include "experiment/lab_spec.h"
+#include "worker/model.h"
+
+namespace ranklab::worker {
+
+// [MemoryKind]; empty for a kind without a closed form.
+using MemoryPrediction = std::array<std::optional<Bytes>, compute::kMemoryKinds>;
+
+// The peak of each kind in a step of N parameters in fp32, b = 4 bytes each:
+//
+//   weights    b N
+//   gradients  b (N + kGradientTail)
+//   optimizer  b N with momentum, 0 for plain SGD and where a server applies the update
+//
+// and for an mlp with widths d_0 .. d_L in micro-batches of m samples, whose layers' outputs are
+// kept for the backward pass, which needs two more of the widest as it goes through the layers:
+//
+//   activations  b m (d_1 + ... + d_L + 2 max(d_1 .. d_L))
+//   data         b m (d_0 + 1)     the micro-batch's inputs and labels
+//
+// Source of the states: Rajbhandari et al., ZeRO: Memory Optimizations Toward Training Trillion
+// Parameter Models, SC 2020, section 3.1 (weights, gradients, optimizer states of data
+// parallelism).
+MemoryPrediction PredictMemory(const experiment::LabSpec& spec, const Model& model);
+
+}  // namespace ranklab::worker
