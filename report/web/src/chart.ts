@@ -86,7 +86,8 @@ export function addChart(
     chart.setOption({
       animation: false,
       color: palette,
-      textStyle: { fontFamily: "inherit", color: ink() },
+      // By name, because the widths of legends are measured with it.
+      textStyle: { fontFamily: getComputedStyle(document.body).fontFamily, color: ink() },
       ...option,
     });
     new ResizeObserver(() => chart.resize()).observe(canvas);

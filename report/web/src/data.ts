@@ -153,7 +153,18 @@ export function readRun(): Run {
   if (holder === null || holder.textContent === null) {
     throw new Error("the page holds no run");
   }
-  return JSON.parse(holder.textContent) as Run;
+  const run = JSON.parse(holder.textContent) as Run;
+  run.summary.cells = inReadingOrder(run.summary);
+  return run;
+}
+
+// The rows `none` first in their part, as in the table on a terminal.
+function inReadingOrder(summary: Summary): Cell[] {
+  return partsOf(summary).flatMap((part) =>
+    [true, false].flatMap((baseline) =>
+      summary.cells.filter((cell) => cell.part === part && cell.baseline === baseline),
+    ),
+  );
 }
 
 export function partsOf(summary: Summary): string[] {

@@ -24,10 +24,17 @@ export function groupFindings(cells: Cell[]): FindingGroup[] {
   return [...groups.values()];
 }
 
-// "NETWORK_NOT_HELD in 12 of 43 cells".
-export function headline(group: FindingGroup, cells: number): string {
+// "[2] NETWORK_NOT_HELD in 12 of 43 cells".
+export function headline(index: number, group: FindingGroup, cells: number): string {
   const cause = group.cause === "" ? "" : ` (${group.cause})`;
-  return `${group.code}${cause} in ${group.found.length} of ${cells} cells`;
+  return `[${index + 1}] ${group.code}${cause} in ${group.found.length} of ${cells} cells`;
+}
+
+// " [1] [3]": which groups a cell's findings are in.
+export function marksOf(cell: Cell, groups: FindingGroup[]): string {
+  return groups
+    .map((group, index) => (group.found.some((one) => one.cell === cell) ? ` [${index + 1}]` : ""))
+    .join("");
 }
 
 export function addFindings(parent: HTMLElement, cells: Cell[]): void {
@@ -36,7 +43,7 @@ export function addFindings(parent: HTMLElement, cells: Cell[]): void {
     return;
   }
   const made = section("Findings", "What to know before trusting a figure; the worst cell first.");
-  for (const group of groups) {
+  for (const [index, group] of groups.entries()) {
     const remedy = group.found[0]?.finding.remedy ?? "";
     const content = element("div");
     if (remedy !== "") {
@@ -53,7 +60,7 @@ export function addFindings(parent: HTMLElement, cells: Cell[]): void {
         group.code,
       ),
     );
-    made.append(folded(headline(group, cells.length), content));
+    made.append(folded(headline(index, group, cells.length), content));
   }
   parent.append(made);
 }

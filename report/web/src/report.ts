@@ -3,7 +3,7 @@ import { addBreakdown } from "./breakdown";
 import { partsOf, readRun, type Cell, type Run, type Summary } from "./data";
 import { element, section, table } from "./dom";
 import { duration, percent, rate, significant } from "./format";
-import { addFindings, groupFindings, headline } from "./findings";
+import { addFindings, groupFindings, headline, marksOf } from "./findings";
 import { addMemory, addTraces } from "./machines";
 import { addNetwork } from "./network";
 import { addScaling } from "./scaling";
@@ -20,25 +20,30 @@ function addHead(page: HTMLElement, summary: Summary): void {
   for (const sentence of summary.sentences) {
     answers.append(element("li", sentence));
   }
-  for (const group of groupFindings(summary.cells)) {
-    answers.append(element("li", headline(group, summary.cells.length), "finding"));
+  for (const [index, group] of groupFindings(summary.cells).entries()) {
+    answers.append(element("li", headline(index, group, summary.cells.length), "finding"));
   }
   if (answers.childElementCount > 0) {
     page.append(answers);
   }
 }
 
-function spread(cell: Cell): string {
+// The median, and half the way from the fastest to the slowest repeat.
+function step(cell: Cell): string {
   const { median, least, most } = cell.step_seconds;
-  return median > 0 ? `${duration(median)} (${percent((most - least) / median)})` : "–";
+  if (median === 0 || cell.repeats < 2) {
+    return median === 0 ? "–" : duration(median);
+  }
+  return `${duration(median)} ±${(((most - least) / 2 / median) * 100).toFixed(0)} %`;
 }
 
 function addTables(page: HTMLElement, summary: Summary): void {
   const made = section(
     "Figures",
-    "Times are in the modelled cluster's units: wall time divided by the time scale. The spread " +
-      "is the range over the repeats, in per cent of the median.",
+    "Times are in the modelled cluster's units: wall time divided by the time scale. ± is half the " +
+      "range over the repeats. [1], [2], … point at the findings below.",
   );
+  const groups = groupFindings(summary.cells);
   for (const part of partsOf(summary)) {
     const cells = summary.cells.filter((cell) => cell.part === part);
     made.append(
@@ -48,12 +53,17 @@ function addTables(page: HTMLElement, summary: Summary): void {
           { title: "exchange", value: (cell) => cell.exchange },
           { title: "fabric", value: (cell) => cell.fabric },
           { title: "workers", value: (cell) => `${cell.workers}`, numeric: true },
-          { title: "samples", value: (cell) => rate(cell.samples_per_second.median), numeric: true },
-          { title: "step (spread)", value: spread, numeric: true },
-          { title: "exposed", value: (cell) => duration(cell.exposed_seconds.median), numeric: true },
+          { title: "samples/s", value: (cell) => rate(cell.samples_per_second.median), numeric: true },
+          { title: "step", value: step, numeric: true },
+          {
+            title: "exposed",
+            value: (cell) =>
+              cell.exchange === "none" ? "–" : duration(cell.exposed_seconds.median),
+            numeric: true,
+          },
           {
             title: "efficiency",
-            value: (cell) => (cell.efficiency > 0 ? significant(cell.efficiency) : "–"),
+            value: (cell) => (cell.efficiency > 0 ? cell.efficiency.toFixed(2) : "–"),
             numeric: true,
           },
           {
@@ -63,17 +73,13 @@ function addTables(page: HTMLElement, summary: Summary): void {
           },
           {
             title: "ratio",
-            value: (cell) => (cell.ratio > 0 ? significant(cell.ratio) : "–"),
+            value: (cell) => (cell.ratio > 0 ? cell.ratio.toFixed(2) : "–"),
             numeric: true,
           },
           { title: "final loss", value: (cell) => significant(cell.final_loss), numeric: true },
           { title: "accuracy", value: (cell) => percent(cell.accuracy), numeric: true },
           { title: "time scale", value: (cell) => significant(cell.time_scale), numeric: true },
-          { title: "kind", value: (cell) => cell.kind },
-          {
-            title: "findings",
-            value: (cell) => cell.findings.map((finding) => finding.code).join(", "),
-          },
+          { title: "kind", value: (cell) => cell.kind + marksOf(cell, groups) },
         ],
         part,
       ),

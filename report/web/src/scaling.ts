@@ -42,16 +42,18 @@ function idealLine(workers: number[], perWorker: number): object {
     symbol: "none",
     color: ink(),
     lineStyle: { width: 1.5, type: "dashed", color: ink() },
-    data: workers.map((count) => [count, count * perWorker]),
+    data: [0, ...workers].map((count) => [count, count * perWorker]),
   };
 }
 
 function workerAxis(workers: number[]): object {
+  const most = Math.max(...workers);
   return axis("workers", {
-    type: "log",
-    logBase: 2,
-    min: Math.min(...workers),
-    max: Math.max(...workers),
+    type: "value",
+    min: 0,
+    max: most,
+    minInterval: 1,
+    interval: most <= 8 ? 1 : undefined,
     axisLabel: { color: ink(), formatter: (value: number) => significant(value) },
   });
 }
@@ -133,7 +135,7 @@ function addEfficiencies(parent: HTMLElement, cells: Cell[]): void {
           show: true,
           position: "top",
           color: ink(),
-          formatter: (item: { value: number }) => significant(item.value, 2),
+          formatter: (item: { value: number }) => `${significant(item.value * 100, 2)} %`,
         },
         data: fabrics.map(
           (fabric) => line.find((cell) => cell.fabric === fabric)?.efficiency ?? null,
