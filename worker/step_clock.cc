@@ -7,8 +7,8 @@
 namespace ranklab::worker {
 namespace {
 
-// Between steps this program sends rows and counts bytes, which the modelled device does not. As much
-// of it is hidden; longer gaps, such as a stopped process, are not caught up with.
+// Between steps this program sends rows and counts bytes, which the modelled device does not. As
+// much of it is hidden; longer gaps, such as a stopped process, are not caught up with.
 constexpr Nanos kForgiven = std::chrono::milliseconds(1);
 
 Nanos Times(Nanos duration, double factor) {

@@ -22,8 +22,8 @@ class StepClock {
   // `aborted` ends every hold at once.
   StepClock(const EventLoop& loop, const StepClockOptions& options, const StatusLatch& aborted);
 
-  // The step begins where the last one ended in modelled time, if that was at most 1 ms ago: what is
-  // done between the steps is not the modelled device's work.
+  // The step begins where the last one ended in modelled time, if that was at most 1 ms ago: what
+  // is done between the steps is not the modelled device's work.
   void BeginStep();
 
   // Work that takes `modelled` on the device has been done since the last call; returns once its
