@@ -29,14 +29,14 @@ for name in "${stages[@]}"; do
     setup)
       stage "install packages" 240 scripts/setup.sh test ;;
     release)
-      stage "configure release" 30 cmake --preset release
+      stage "configure release" 15 cmake --preset release
       stage "build release" 1080 cmake --build --preset release
       stage "test release" 540 tests release -LE soak ;;
     sanitize)
-      stage "configure asan" 30 cmake --preset asan
-      stage "build asan" 300 cmake --build --preset asan --target ranklab_unit_tests
+      stage "configure asan" 15 cmake --preset asan
+      stage "build asan" 360 cmake --build --preset asan --target ranklab_unit_tests
       stage "test asan" 60 tests asan -j2 -L "unit|sim|socket"
-      stage "configure tsan" 30 cmake --preset tsan
+      stage "configure tsan" 15 cmake --preset tsan
       stage "build tsan" 240 cmake --build --preset tsan --target ranklab_unit_tests
       stage "test tsan" 120 tests tsan -j2 -L "unit|sim|socket" ;;
     *)
