@@ -48,20 +48,20 @@ std::map<Step, GlobalStep> CountedSteps(const LabSpec& spec, const CellRun& run)
 void FillSynchronous(const LabSpec& spec, const CellRun& run, RepeatFigures& figures) {
   std::vector<double> times;
   std::vector<double> exposed;
-  std::int64_t samples = 0;
+  std::vector<double> rates;  // a short last batch of an epoch has fewer samples, and less time
   for (const auto& [number, step] : CountedSteps(spec, run)) {
     times.push_back(step.slowest);
     exposed.push_back(step.exposed / step.ranks);
-    samples += step.samples;
+    if (step.slowest > 0) {
+      rates.push_back(static_cast<double>(step.samples) / step.slowest);
+    }
   }
   if (times.empty()) {
     return;
   }
-  const double samples_per_step = static_cast<double>(samples) / static_cast<double>(times.size());
   figures.step_seconds = MedianOf(std::move(times));
   figures.exposed_seconds = MedianOf(std::move(exposed));
-  figures.samples_per_second =
-      figures.step_seconds > 0 ? samples_per_step / figures.step_seconds : 0;
+  figures.samples_per_second = MedianOf(std::move(rates));
 }
 
 struct Window {

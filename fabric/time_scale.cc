@@ -25,7 +25,7 @@ constexpr double kRounding = 1e-9;
 double RoundUpToNiceScale(double scale) {
   RANKLAB_CHECK(std::isfinite(scale));
   for (double decade = 1;; decade *= 10) {
-    for (const double digit : {1.0, 2.0, 5.0}) {
+    for (const double digit : {1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0}) {
       if (digit * decade >= scale * (1 - kRounding)) {
         return digit * decade;
       }

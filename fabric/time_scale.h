@@ -19,13 +19,12 @@ struct TimeScaleInputs {
   RealAndModelled latency;   // of a small message, among all the others of an exchange
 };
 
-// The least time scale of 1, 2 or 5 times a power of ten, at least 1, under which the modelled
-// compute and exchange take at least twice, and the modelled latency 1.5 times, what they really
-// take.
-// Requires: every input finite and >= 0.
+// The least round time scale, at least 1, under which the modelled compute and exchange take at
+// least twice, and the modelled latency 1.5 times, what they really take. Requires: every input
+// finite and >= 0.
 double ChooseTimeScale(const TimeScaleInputs& inputs);
 
-// The least of 1, 2, 5, 10, 20, 50, ... that is not below `scale`, within rounding.
+// The least of 1, 1.5, 2, 3, 4, 5, 7, 10, 15, 20, ... that is not below `scale`, within rounding.
 double RoundUpToNiceScale(double scale);
 
 }  // namespace ranklab::fabric
