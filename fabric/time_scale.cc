@@ -10,6 +10,8 @@ namespace {
 
 // Compute and exchange were measured one after the other; in a step they meet on the same cores.
 constexpr double kHeadroom = 2.0;
+// A thread wakes up to a millisecond late on a busy machine; that must be little against a step.
+constexpr double kStepSeconds = 0.020;
 // Was measured among all the others already; a median is kept if most messages are quicker.
 constexpr double kLatencyHeadroom = 1.5;
 
@@ -36,6 +38,7 @@ double RoundUpToNiceScale(double scale) {
 double ChooseTimeScale(const TimeScaleInputs& inputs) {
   const double scale =
       std::max({1.0, Least(inputs.compute, kHeadroom), Least(inputs.exchange, kHeadroom),
+                Least({kStepSeconds, inputs.compute.modelled_seconds}, 1.0),
                 Least(inputs.latency, kLatencyHeadroom)});
   return RoundUpToNiceScale(scale);
 }

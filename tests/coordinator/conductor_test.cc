@@ -199,15 +199,15 @@ TEST_F(ConductorTest, CalibratesOncePerKindOfWorkAndKeepsTheScaleForAllRepeats) 
   AllReady();
   AllDone();
   ASSERT_THAT(EventsOf(v1::RunEvent::kPlanned), SizeIs(1));
-  // 2 x 5 ms of real / 1 ms of modelled compute = 10; the exchange asks for less, 2 x 2 ms / 1 ms.
+  // 2 x 10 ms of real / 1 ms of modelled compute = 20; the exchange asks for less, 2 x 2 ms / 1 ms.
   const v1::Planned planned = EventsOf(v1::RunEvent::kPlanned)[0].planned();
-  EXPECT_THAT(planned.time_scale(), ElementsAre(10, 10, 10, 1));
-  // Two repeats of: 3 cells of 10 steps x 10 ms x 10, a native one of 10 steps x 7 ms as measured;
+  EXPECT_THAT(planned.time_scale(), ElementsAre(20, 20, 20, 1));
+  // Two repeats of: 3 cells of 10 steps x 10 ms x 20, a native one of 10 steps x 12 ms as measured;
   // 0.3 s a run.
-  EXPECT_NEAR(planned.expected_seconds(), 2 * (3 * 1.0 + 0.07 + 4 * 0.3), 1e-9);
+  EXPECT_NEAR(planned.expected_seconds(), 2 * (3 * 2.0 + 0.12 + 4 * 0.3), 1e-9);
   RunToTheEnd();
   for (const v1::RunEvent& event : EventsOf(v1::RunEvent::kStarted)) {
-    EXPECT_EQ(event.started().time_scale(), event.started().cell() == 3 ? 1.0 : 10.0);
+    EXPECT_EQ(event.started().time_scale(), event.started().cell() == 3 ? 1.0 : 20.0);
   }
 }
 

@@ -166,7 +166,7 @@ class ConductorBench {
     message.mutable_result()->set_code(static_cast<int>(error.code()));
     message.mutable_result()->set_error(MessageOf(error));
     if (assignments[member].calibrate()) {
-      message.mutable_result()->set_native_compute_ns(5'000'000);
+      message.mutable_result()->set_native_compute_ns(10'000'000);
       message.mutable_result()->set_native_exchange_ns(2'000'000);
     }
     return message;

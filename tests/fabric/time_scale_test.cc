@@ -5,7 +5,8 @@
 namespace ranklab::fabric {
 namespace {
 
-// A step of 10 ms here and 1 ms modelled; an exchange and a latency that ask for little.
+// A step of 10 ms here and 1 ms modelled, 20 ms as held; an exchange and a latency that ask for
+// little.
 constexpr TimeScaleInputs kInputs{
     .compute = {0.010, 0.001}, .exchange = {0.004, 0.001}, .latency = {30e-6, 10e-6}};
 
@@ -26,6 +27,12 @@ TEST(ChooseTimeScale, LeavesHeadroomForTheRealStep) {
   TimeScaleInputs slower = kInputs;
   slower.compute.real_seconds = 0.016;  // 32, rounded up
   EXPECT_EQ(ChooseTimeScale(slower), 40);
+}
+
+TEST(ChooseTimeScale, KeepsAStepLongAgainstAThreadsWakeUp) {
+  TimeScaleInputs quick = kInputs;
+  quick.compute = {1e-6, 40e-6};
+  EXPECT_EQ(ChooseTimeScale(quick), 500);
 }
 
 TEST(ChooseTimeScale, LeavesHeadroomForTheRealExchange) {
