@@ -37,15 +37,12 @@ absl::Status ForEachCell(const Lab& lab, Check check) {
 
 absl::Status CheckFiles(const Lab& lab, const Cell& cell) {
   const experiment::DataSpec& data = cell.spec.data;
-  if (data.kind != "idx") {
-    return absl::OkStatus();
-  }
   const std::filesystem::path folder = std::filesystem::path(lab.file).parent_path();
   for (const auto& [path, file] :
        {std::pair{"data.images", &data.images}, std::pair{"data.labels", &data.labels},
         std::pair{"data.test_images", &data.test_images},
-        std::pair{"data.test_labels", &data.test_labels}}) {
-    if (access((folder / *file).c_str(), R_OK) != 0) {
+        std::pair{"data.test_labels", &data.test_labels}, std::pair{"data.file", &data.file}}) {
+    if (!file->empty() && access((folder / *file).c_str(), R_OK) != 0) {
       return Refuse(lab, cell, path,
                     absl::StrFormat("\"%s\"; %s: %s (a path is relative to the lab file)", *file,
                                     (folder / *file).string(), std::strerror(errno)));
@@ -59,9 +56,6 @@ absl::Status CheckFiles(const Lab& lab, const Cell& cell) {
 absl::Status CheckBuildCanRun(const Lab& lab) {
   return ForEachCell(lab, [&lab](const Cell& cell) {
     const LabSpec& spec = cell.spec;
-    if (std::holds_alternative<experiment::GptSpec>(spec.model)) {
-      return Refuse(lab, cell, "model.kind", "\"gpt\"; this build has mlp");
-    }
     if (std::holds_alternative<experiment::NcclSpec>(spec.exchange.kind)) {
       return Refuse(lab, cell, "exchange.kind",
                     "\"nccl\", which needs CUDA, and this build has none; one of ps, collective, "

@@ -10,6 +10,7 @@
 #include "experiment/lab_spec.h"
 #include "ps/placement.h"
 #include "ps/shard.h"
+#include "worker/lab_optimizer.h"
 #include "worker/model.h"
 #include "worker/network_account.h"
 #include "worker/record_messages.h"
@@ -24,12 +25,8 @@ absl::StatusOr<std::unique_ptr<compute::Buffer>> InitialParameters(const experim
                                                                    compute::CpuDevice& device,
                                                                    Rank server,
                                                                    ps::KeyRange& range) {
-  const auto* mlp = std::get_if<experiment::MlpSpec>(&spec.model);
-  if (mlp == nullptr || mlp->layers.empty()) {
-    return Unimplemented("model.kind gpt is not supported yet; mlp is");
-  }
   ASSIGN_OR_RETURN(const std::unique_ptr<worker::Model> model,
-                   worker::MakeModel(spec, device, 1, mlp->layers.front(), mlp->layers.back()));
+                   worker::MakeModel(spec, device, /*max_samples=*/1));
   RETURN_IF_ERROR(model->Initialize(spec.seed));
   range = ps::CutEvenly(model->parameter_count(),
                         spec.cluster.servers)[static_cast<std::size_t>(server)];
@@ -41,15 +38,6 @@ absl::StatusOr<std::unique_ptr<compute::Buffer>> InitialParameters(const experim
                 static_cast<std::size_t>(size));
   }
   return parameters;
-}
-
-// An asynchronous server applies every worker's step by itself: N updates where there was one, so
-// the rate is divided by N.
-compute::OptimizerSpec OptimizerOf(const experiment::LabSpec& spec) {
-  const double divisor = spec.asynchronous() ? spec.cluster.workers : 1;
-  return {.name = spec.train.optimizer,
-          .learning_rate = spec.train.learning_rate / divisor,
-          .momentum = spec.train.momentum};
 }
 
 }  // namespace
@@ -79,7 +67,7 @@ class ServerMember::Serving {
                                                 : ps::Order::kArrival,
                                    .first_answered = static_cast<Rank>(
                                        rank * spec.cluster.workers / spec.cluster.servers)};
-    const auto make = [this, optimizer = OptimizerOf(spec)] {
+    const auto make = [this, optimizer = worker::OptimizerOf(spec)] {
       return compute::MakeOptimizer(optimizer, device_);
     };
     compute::TensorView view{.data = parameters_->data(),

@@ -34,6 +34,46 @@ void CheckRow(const TensorView& x, const TensorView& row) {
   RANKLAB_CHECK(x.device == row.device, "tensors of two devices");
 }
 
+void CheckOneDevice(std::initializer_list<const TensorView*> tensors) {
+  for (const TensorView* tensor : tensors) {
+    RANKLAB_CHECK(tensor->device == (*tensors.begin())->device, "tensors of two devices");
+  }
+}
+
+void CheckEmbedding(const TensorView& tokens, const TensorView& table, const TensorView& positions,
+                    const TensorView& out) {
+  CheckMatrix(table);
+  CheckMatrix(positions);
+  CheckMatrix(out);
+  RANKLAB_CHECK(tokens.dtype == DType::kInt32 && IsMatrix(tokens), "tokens are an int32 matrix");
+  RANKLAB_CHECK(out.shape[0] == tokens.element_count() && out.shape[1] == table.shape[1] &&
+                    positions.shape[1] == table.shape[1] && positions.shape[0] >= tokens.shape[1],
+                "(%d, %d) tokens in (%d, %d) of tables (%d, %d) and (%d, %d)", tokens.shape[0],
+                tokens.shape[1], out.shape[0], out.shape[1], table.shape[0], table.shape[1],
+                positions.shape[0], positions.shape[1]);
+  CheckOneDevice({&tokens, &table, &positions, &out});
+}
+
+void CheckStatistics(const TensorView& x, const TensorView& statistics) {
+  CheckMatrix(statistics);
+  RANKLAB_CHECK(statistics.shape[0] == x.shape[0] && statistics.shape[1] == 2,
+                "(%d, %d) statistics of %d rows", statistics.shape[0], statistics.shape[1],
+                x.shape[0]);
+}
+
+void CheckAttention(const TensorView& qkv, const TensorView& out, const TensorView& log_sums) {
+  const auto& [samples, length, hidden, one] = out.shape;
+  const std::int64_t heads = log_sums.shape[1];
+  RANKLAB_CHECK(qkv.dtype == DType::kFloat32 && out.dtype == DType::kFloat32 &&
+                log_sums.dtype == DType::kFloat32);
+  RANKLAB_CHECK(one == 1 && heads > 0 && hidden % heads == 0, "%d in %d heads", hidden, heads);
+  RANKLAB_CHECK(qkv.shape == (std::array<std::int64_t, 4>{samples, length, 3 * hidden, 1}) &&
+                    log_sums.shape == (std::array<std::int64_t, 4>{samples, heads, length, 1}),
+                "attention over (%d, %d, %d) with (%d, %d, %d)", samples, length, hidden,
+                qkv.shape[0], qkv.shape[1], qkv.shape[2]);
+  CheckOneDevice({&qkv, &out, &log_sums});
+}
+
 }  // namespace
 
 absl::Status MatMul(const TensorView& a, Transpose transpose_a, const TensorView& b,
@@ -85,6 +125,86 @@ absl::StatusOr<LossSum> SoftmaxCrossEntropy(const TensorView& logits, const Tens
   RANKLAB_CHECK(logits.device == labels.device, "tensors of two devices");
   RANKLAB_CHECK(logits.shape[1] > 0, "no classes");
   return OperationsFor(logits).SoftmaxCrossEntropy(logits, labels, gradient);
+}
+
+absl::Status EmbedTokens(const TensorView& tokens, const TensorView& table,
+                         const TensorView& positions, const TensorView& out) {
+  CheckEmbedding(tokens, table, positions, out);
+  return OperationsFor(out).EmbedTokens(tokens, table, positions, out);
+}
+
+absl::Status EmbedTokensBackward(const TensorView& tokens, const TensorView& dout,
+                                 const TensorView& dtable, const TensorView& dpositions) {
+  CheckEmbedding(tokens, dtable, dpositions, dout);
+  return OperationsFor(dout).EmbedTokensBackward(tokens, dout, dtable, dpositions);
+}
+
+absl::Status LayerNorm(const TensorView& x, const TensorView& gain, const TensorView& bias,
+                       const TensorView& y, const TensorView& statistics) {
+  CheckRow(x, gain);
+  CheckRow(x, bias);
+  CheckAlike(x, y);
+  CheckStatistics(x, statistics);
+  return OperationsFor(x).LayerNorm(x, gain, bias, y, statistics);
+}
+
+absl::Status LayerNormBackward(const TensorView& x, const TensorView& gain,
+                               const TensorView& statistics, const TensorView& dy,
+                               const LayerNormGradients& gradients) {
+  CheckRow(x, gain);
+  CheckRow(x, gradients.dgain);
+  CheckRow(x, gradients.dbias);
+  CheckAlike(x, dy);
+  CheckAlike(x, gradients.dx);
+  CheckStatistics(x, statistics);
+  return OperationsFor(x).LayerNormBackward(x, gain, statistics, dy, gradients);
+}
+
+absl::Status AddBiasGelu(const TensorView& x, const TensorView& bias, const TensorView& y) {
+  CheckRow(x, bias);
+  CheckAlike(x, y);
+  return OperationsFor(x).AddBiasGelu(x, bias, y);
+}
+
+absl::Status GeluBackward(const TensorView& x, const TensorView& dy) {
+  CheckAlike(x, dy);
+  return OperationsFor(x).GeluBackward(x, dy);
+}
+
+absl::Status AddBiasResidual(const TensorView& x, const TensorView& bias,
+                             const TensorView& residual) {
+  CheckRow(x, bias);
+  CheckAlike(x, residual);
+  return OperationsFor(x).AddBiasResidual(x, bias, residual);
+}
+
+absl::Status CausalAttention(const TensorView& qkv, const TensorView& out,
+                             const TensorView& log_sums) {
+  CheckAttention(qkv, out, log_sums);
+  return OperationsFor(out).CausalAttention(qkv, out, log_sums);
+}
+
+absl::Status CausalAttentionBackward(const TensorView& qkv, const TensorView& out,
+                                     const TensorView& log_sums, const TensorView& dout,
+                                     const TensorView& dqkv) {
+  CheckAttention(qkv, out, log_sums);
+  CheckAlike(out, dout);
+  CheckAlike(qkv, dqkv);
+  return OperationsFor(out).CausalAttentionBackward(qkv, out, log_sums, dout, dqkv);
+}
+
+absl::StatusOr<double> SumOfSquares(const TensorView& x) {
+  RANKLAB_CHECK(x.dtype == DType::kFloat32);
+  return OperationsFor(x).SumOfSquares(x);
+}
+
+absl::Status AdamWUpdate(const TensorView& parameters, const TensorView& gradients,
+                         const TensorView& m, const TensorView& v, float scale,
+                         const AdamWStep& step) {
+  CheckAlike(parameters, gradients);
+  CheckAlike(parameters, m);
+  CheckAlike(parameters, v);
+  return OperationsFor(parameters).AdamWUpdate(parameters, gradients, m, v, scale, step);
 }
 
 absl::Status SgdUpdate(const TensorView& parameters, const TensorView& gradients, float scale,

@@ -1,5 +1,9 @@
 #include "compute/optimizer.h"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+
 #include "compute/operations.h"
 #include "core/check.h"
 #include "core/status.h"
@@ -7,59 +11,116 @@
 namespace ranklab::compute {
 namespace {
 
-class Sgd final : public Optimizer {
+constexpr std::array<std::string_view, 3> kNames = {"sgd", "momentum", "adamw"};
+
+// Counts updates, and keeps tensors as long as the parameters, zero at first.
+class CountingOptimizer : public Optimizer {
  public:
-  explicit Sgd(const OptimizerSpec& spec)
-      : learning_rate_(static_cast<float>(spec.learning_rate)) {}
+  CountingOptimizer(const OptimizerSpec& spec, Device& device, std::vector<std::string> state)
+      : spec_(spec), device_(device), names_(std::move(state)) {}
 
-  absl::Status Apply(TensorView parameters, TensorView gradients, double scale) override {
-    return SgdUpdate(parameters, gradients, static_cast<float>(scale), learning_rate_);
-  }
-
-  std::vector<std::pair<std::string, TensorView>> State() override { return {}; }
-
- private:
-  float learning_rate_;
-};
-
-class Momentum final : public Optimizer {
- public:
-  Momentum(const OptimizerSpec& spec, Device& device)
-      : device_(device),
-        learning_rate_(static_cast<float>(spec.learning_rate)),
-        momentum_(static_cast<float>(spec.momentum)) {}
-
-  absl::Status Apply(TensorView parameters, TensorView gradients, double scale) override {
+  absl::Status Apply(TensorView parameters, TensorView gradients, double scale) final {
     const std::int64_t count = parameters.element_count();
-    if (velocity_ == nullptr) {
-      ASSIGN_OR_RETURN(velocity_,
-                       device_.Allocate(parameters.byte_count(), MemoryKind::kOptimizer));
-      count_ = count;
-      RETURN_IF_ERROR(FillZero(velocity()));
+    if (updates_ == 0) {
+      RETURN_IF_ERROR(MakeState(count));
     }
     RANKLAB_CHECK(count == count_, "%d elements after %d", count, count_);
-    // Where the parameters lie decides who computes: a server's shard may be plain host memory.
-    TensorView state = velocity();
-    state.device = parameters.device;
-    return MomentumUpdate(parameters, gradients, state, static_cast<float>(scale), learning_rate_,
-                          momentum_);
+    const auto rate = static_cast<float>(spec_.learning_rate.At(updates_));
+    RETURN_IF_ERROR(Update(parameters, gradients, static_cast<float>(scale), rate));
+    ++updates_;
+    return absl::OkStatus();
   }
 
-  std::vector<std::pair<std::string, TensorView>> State() override {
-    if (velocity_ == nullptr) {
-      return {};
+  std::vector<std::pair<std::string, TensorView>> State() final {
+    std::vector<std::pair<std::string, TensorView>> state;
+    for (std::size_t i = 0; i < buffers_.size(); ++i) {
+      state.emplace_back(names_[i], StateAt(i, &device_));
     }
-    return {{"momentum", velocity()}};
+    return state;
   }
+
+  std::int64_t updates() const final { return updates_; }
+
+ protected:
+  // `rate`: of this update, which is number updates() + 1.
+  virtual absl::Status Update(const TensorView& parameters, const TensorView& gradients,
+                              float scale, float rate) = 0;
+
+  // Where the parameters lie decides who computes: a server's shard may be plain host memory.
+  TensorView StateAt(std::size_t i, Device* device) const {
+    TensorView view = ViewOf(*buffers_[i], DType::kFloat32, {count_, 1, 1, 1});
+    view.device = device;
+    return view;
+  }
+
+  const OptimizerSpec spec_;
 
  private:
-  TensorView velocity() { return ViewOf(*velocity_, DType::kFloat32, {count_, 1, 1, 1}); }
+  absl::Status MakeState(std::int64_t count) {
+    count_ = count;
+    buffers_.clear();
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      ASSIGN_OR_RETURN(auto buffer,
+                       device_.Allocate(count * SizeOf(DType::kFloat32), MemoryKind::kOptimizer));
+      buffers_.push_back(std::move(buffer));
+      RETURN_IF_ERROR(FillZero(StateAt(i, &device_)));
+    }
+    return absl::OkStatus();
+  }
 
   Device& device_;
-  float learning_rate_;
-  float momentum_;
-  std::unique_ptr<Buffer> velocity_;
+  const std::vector<std::string> names_;
+  std::vector<std::unique_ptr<Buffer>> buffers_;  // [name]
   std::int64_t count_ = 0;
+  std::int64_t updates_ = 0;
+};
+
+class Sgd final : public CountingOptimizer {
+ public:
+  Sgd(const OptimizerSpec& spec, Device& device) : CountingOptimizer(spec, device, {}) {}
+
+ private:
+  absl::Status Update(const TensorView& parameters, const TensorView& gradients, float scale,
+                      float rate) override {
+    return SgdUpdate(parameters, gradients, scale, rate);
+  }
+};
+
+class Momentum final : public CountingOptimizer {
+ public:
+  Momentum(const OptimizerSpec& spec, Device& device)
+      : CountingOptimizer(spec, device, {"momentum"}) {}
+
+ private:
+  absl::Status Update(const TensorView& parameters, const TensorView& gradients, float scale,
+                      float rate) override {
+    return MomentumUpdate(parameters, gradients, StateAt(0, parameters.device), scale, rate,
+                          static_cast<float>(spec_.momentum));
+  }
+};
+
+class AdamW final : public CountingOptimizer {
+ public:
+  AdamW(const OptimizerSpec& spec, Device& device)
+      : CountingOptimizer(spec, device, {"momentum", "variance"}) {}
+
+ private:
+  absl::Status Update(const TensorView& parameters, const TensorView& gradients, float scale,
+                      float rate) override {
+    const auto update = static_cast<double>(updates() + 1);
+    const auto correction = [update](double beta) {
+      return static_cast<float>(1.0 - std::pow(beta, update));
+    };
+    return AdamWUpdate(parameters, gradients, StateAt(0, parameters.device),
+                       StateAt(1, parameters.device), scale,
+                       {.beta1 = static_cast<float>(spec_.beta1),
+                        .beta2 = static_cast<float>(spec_.beta2),
+                        .epsilon = static_cast<float>(spec_.epsilon),
+                        .rate = rate,
+                        .decay = static_cast<float>(rate * spec_.weight_decay),
+                        .correction1 = correction(spec_.beta1),
+                        .correction2 = correction(spec_.beta2)});
+  }
 };
 
 }  // namespace
@@ -67,20 +128,34 @@ class Momentum final : public Optimizer {
 absl::StatusOr<std::unique_ptr<Optimizer>> MakeOptimizer(const OptimizerSpec& spec,
                                                          Device& device) {
   if (spec.name == "sgd") {
-    return std::make_unique<Sgd>(spec);
+    return std::make_unique<Sgd>(spec, device);
   }
   if (spec.name == "momentum") {
     return std::make_unique<Momentum>(spec, device);
   }
-  return InvalidArgument("optimizer is \"%s\"; one of sgd, momentum", spec.name);
+  if (spec.name == "adamw") {
+    return std::make_unique<AdamW>(spec, device);
+  }
+  return InvalidArgument("optimizer is \"%s\"; one of sgd, momentum, adamw", spec.name);
 }
+
+std::span<const std::string_view> OptimizerNames() { return kNames; }
 
 fabric::Operation CostOfOptimizer(std::string_view name, std::int64_t n) {
   if (name == "sgd") {
     return CostOfElementwise(n, /*reads=*/2, /*writes=*/1);
   }
-  RANKLAB_CHECK(name == "momentum", "optimizer \"%s\"", name);
-  return CostOfElementwise(n, /*reads=*/3, /*writes=*/2);
+  if (name == "momentum") {
+    return CostOfElementwise(n, /*reads=*/3, /*writes=*/2);
+  }
+  RANKLAB_CHECK(name == "adamw", "optimizer \"%s\"", name);
+  return CostOfElementwise(n, /*reads=*/4, /*writes=*/3);
+}
+
+absl::StatusOr<double> ClipFactor(const TensorView& gradients, double scale, double limit) {
+  ASSIGN_OR_RETURN(const double squares, SumOfSquares(gradients));
+  constexpr double kTiny = 1e-6;
+  return std::min(1.0, limit / (scale * std::sqrt(squares) + kTiny));
 }
 
 }  // namespace ranklab::compute

@@ -130,8 +130,8 @@ std::string LabPlan::CalibrationKey(int cell) const {
                               return text;
                             },
                             [](const experiment::GptSpec& gpt) {
-                              return absl::StrFormat("gpt %d %d %d %d", gpt.layers, gpt.hidden,
-                                                     gpt.heads, gpt.context);
+                              return absl::StrFormat("gpt %d %d %d %d tied %d", gpt.layers,
+                                                     gpt.hidden, gpt.heads, gpt.context, gpt.tied);
                             }},
                  spec.model);
   const std::string exchange = std::visit(
@@ -143,12 +143,11 @@ std::string LabPlan::CalibrationKey(int cell) const {
                  }},
       spec.exchange.kind);
   return absl::StrFormat(
-      "%s, %s %s %d %d, batch %d in %d, %d workers of %d threads on %s, %s over %s with %d "
-      "servers, "
-      "buckets %d %d",
-      model, spec.data.kind, spec.data.images, spec.data.samples, spec.data.inputs, spec.BatchOf(0),
-      spec.train.accumulate, planned.workers, spec.compute.threads, spec.cluster.device, exchange,
-      spec.exchange.transport, planned.servers, spec.exchange.first_bucket, spec.exchange.bucket);
+      "%s, %s, batch %d in %d, recompute %d, %d workers of %d threads on %s, %s over %s with %d "
+      "servers, buckets %d %d",
+      model, spec.data.Key(), spec.BatchOf(0), spec.train.accumulate, spec.train.recompute,
+      planned.workers, spec.compute.threads, spec.cluster.device, exchange, spec.exchange.transport,
+      planned.servers, spec.exchange.first_bucket, spec.exchange.bucket);
 }
 
 std::vector<int> LabPlan::CellsToCalibrate() const {

@@ -10,23 +10,23 @@ namespace ranklab::experiment {
 namespace {
 
 std::vector<std::int64_t> ModelKey(const LabSpec& spec) {
-  return std::visit(
-      Overloaded{[](const MlpSpec& mlp) {
-                   return std::vector<std::int64_t>(mlp.layers.begin(), mlp.layers.end());
-                 },
-                 [](const GptSpec& gpt) {
-                   return std::vector<std::int64_t>{gpt.layers, gpt.hidden, gpt.heads, gpt.context};
-                 }},
-      spec.model);
+  return std::visit(Overloaded{[](const MlpSpec& mlp) {
+                                 return std::vector<std::int64_t>(mlp.layers.begin(),
+                                                                  mlp.layers.end());
+                               },
+                               [](const GptSpec& gpt) {
+                                 return std::vector<std::int64_t>{gpt.layers, gpt.hidden, gpt.heads,
+                                                                  gpt.context, gpt.tied};
+                               }},
+                    spec.model);
 }
 
 // What one worker's samples a second depend on.
 auto SpeedKey(const LabSpec& spec) {
-  return std::tuple(std::tuple(spec.model.index(), ModelKey(spec)),
-                    std::tuple(spec.data.kind, spec.data.images, spec.data.labels,
-                               spec.data.samples, spec.data.inputs, spec.data.classes),
+  return std::tuple(std::tuple(spec.model.index(), ModelKey(spec)), spec.data.Key(),
                     std::tuple(spec.train.warmup_steps, spec.BatchOf(0), spec.train.accumulate,
-                               spec.train.optimizer, spec.train.precision),
+                               spec.train.optimizer, spec.train.precision, spec.train.recompute,
+                               spec.train.clip_norm > 0),
                     std::tuple(spec.cluster.device, spec.compute.model, spec.compute.threads,
                                spec.compute.op_overhead.count(), spec.fabric.time_scale));
 }

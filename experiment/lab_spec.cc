@@ -1,9 +1,17 @@
 #include "experiment/lab_spec.h"
 
+#include <absl/strings/str_format.h>
+
 #include "core/check.h"
 #include "core/overloaded.h"
 
 namespace ranklab::experiment {
+
+std::string DataSpec::Key() const {
+  return absl::StrFormat("%s|%s|%s|%s|%s|%d|%d|%d|%d|%d|%d|%s|%d|%d", kind, images, labels,
+                         test_images, test_labels, samples, inputs, classes, vocabulary, branching,
+                         shortest, file, context, split_seed);
+}
 
 int LabSpec::GlobalBatch() const {
   RANKLAB_CHECK(cluster.workers > 0, "the number of workers is not resolved yet");

@@ -67,15 +67,25 @@ struct GptSpec {
   int hidden = 0;
   int heads = 0;
   int context = 0;
+  bool tied = true;  // the head is the token table
 };
 
 struct DataSpec {
-  std::string kind = "digits";  // "digits", "idx", "synthetic"
+  std::string kind = "digits";  // "digits", "idx", "synthetic"; of tokens: "grammar", "text"
   std::string images, labels;   // idx: training files, relative to the lab file
   std::string test_images, test_labels;
-  std::int64_t samples = 4096;    // synthetic: training samples; the test set is a quarter of it
+  std::int64_t samples = 4096;  // synthetic, grammar: of training; the test set is a quarter of it
   int inputs = 64, classes = 10;  // synthetic
+  int vocabulary = 16;            // grammar: tokens
+  int branching = 4;              // grammar: tokens that can follow a pair
+  int shortest = 0;               // grammar: tokens of the shortest sample; 0: all have `context`
+  std::string file;               // text: relative to the lab file
+  int context = 0;                // tokens of a sample: the model's, set by the reader
   std::uint64_t split_seed = 1;   // names the split; does not change with the training seed
+
+  bool of_tokens() const { return kind == "grammar" || kind == "text"; }
+  int Vocabulary() const { return kind == "text" ? 256 : vocabulary; }  // bytes are tokens
+  std::string Key() const;                                              // equal for equal data
 };
 
 struct TrainSpec {
@@ -84,9 +94,17 @@ struct TrainSpec {
   int global_batch = 0;           // strong scaling, or
   int batch_per_worker = 0;       // weak scaling; one of the two is set
   int accumulate = 1;             // micro-batches a step
-  std::string optimizer = "sgd";  // "sgd", "momentum"
+  bool recompute = false;         // activations of a block in its backward pass; gpt
+  std::string optimizer = "sgd";  // "sgd", "momentum", "adamw"
   double momentum = 0.9;
-  double learning_rate = 0.1;  // asynchronous runs divide it by the number of workers
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0.01;  // adamw
+  double clip_norm = 0;               // of the gradients, before the update; 0: none
+  double learning_rate = 0.1;         // asynchronous runs divide it by the number of workers
+  std::string scale_rate = "none";    // with the batch: "linear", "sqrt"
+  int base_batch = 256;               // global batch that learning_rate is for, where it is scaled
+  std::string schedule = "constant";  // "cosine"
+  int ramp_steps = 0;                 // over which the rate rises at first
+  double final_rate = 0;              // cosine: the share of the rate that is left at the end
   std::string precision = "fp32";
 };
 

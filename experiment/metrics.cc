@@ -11,11 +11,17 @@ std::optional<double> Positive(double value) {
   return value > 0 ? std::optional(value) : std::nullopt;
 }
 
-constexpr std::array<Metric, 13> kMetrics = {{
+constexpr std::array<Metric, 15> kMetrics = {{
     {"accuracy", "share of the test split that is classified right",
      [](const CellSummary& cell) { return std::optional(cell.accuracy); }},
     {"final_loss", "mean over the training split, after the last step",
      [](const CellSummary& cell) { return std::optional(cell.final_loss); }},
+    {"test_loss", "mean over the test split, after the last step",
+     [](const CellSummary& cell) { return std::optional(cell.test_loss); }},
+    {"excess_loss", "test_loss over the entropy of the data's source, nats",
+     [](const CellSummary& cell) {
+       return cell.loss_floor > 0 ? std::optional(cell.test_loss - cell.loss_floor) : std::nullopt;
+     }},
     {"initial_loss", "of the first step's global batch",
      [](const CellSummary& cell) { return std::optional(cell.initial_loss); }},
     {"samples_per_second", "median of the repeats, modelled time",

@@ -61,7 +61,7 @@ struct MemoryRecord {
 
 struct WorkerRecord {
   std::string param_hash{};
-  double final_loss = 0, accuracy = 0, passes = 0;
+  double final_loss = 0, test_loss = 0, loss_floor = 0, accuracy = 0, passes = 0;
   std::int64_t samples = 0, steps = 0;
   std::int64_t messages = 0, could_not_keep_up = 0;
   std::vector<std::int64_t> lateness_log2_us{};
@@ -135,14 +135,16 @@ struct CellSummary {
   // Wall seconds from a free cluster (the last join, or the end of the run before) until the
   // slowest worker began its first step.
   Spread start_up_seconds{};
-  double efficiency = 0;                    // against the baseline; 0 when there is none
-  double predicted_seconds = 0;             // the whole step; 0 for native runs
-  double ratio = 0;                         // step / predicted
-  double predicted_exposed_seconds = 0;     // the exchange alone; 0 where there is no closed form
-  double exposed_ratio = 0;                 // exposed / predicted
-  double initial_loss = 0;                  // of the first step's global batch
-  double final_loss = 0;                    // mean over the training split, mean over the repeats
-  double accuracy = 0;                      // test split, likewise
+  double efficiency = 0;                 // against the baseline; 0 when there is none
+  double predicted_seconds = 0;          // the whole step; 0 for native runs
+  double ratio = 0;                      // step / predicted
+  double predicted_exposed_seconds = 0;  // the exchange alone; 0 where there is no closed form
+  double exposed_ratio = 0;              // exposed / predicted
+  double initial_loss = 0;               // of the first step's global batch
+  double final_loss = 0;                 // mean over the training split, mean over the repeats
+  double test_loss = 0;                  // test split, likewise
+  double loss_floor = 0;  // the least that a model can have, nats a target; 0: unknown
+  double accuracy = 0;    // test split
   std::vector<std::string> param_hashes{};  // [rank] of the last repeat
   bool hash_equal_across_ranks = false;
   bool hash_equal_across_repeats = false;

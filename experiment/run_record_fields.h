@@ -98,6 +98,8 @@ void Describe(Archive& archive, CellSummary& cell) {
   archive("exposed_ratio", cell.exposed_ratio);
   archive("initial_loss", cell.initial_loss);
   archive("final_loss", cell.final_loss);
+  archive("test_loss", cell.test_loss);
+  archive("loss_floor", cell.loss_floor);
   archive("accuracy", cell.accuracy);
   archive("param_hashes", cell.param_hashes);
   archive("hash_equal_across_ranks", cell.hash_equal_across_ranks);

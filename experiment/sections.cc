@@ -26,7 +26,7 @@ absl::Status ReadModel(Fields fields, LabSpec& spec) {
     if (fields.Has("layers") && (mlp.layers.size() < 2 || mlp.layers.size() > 64)) {
       fields.Fail("layers", "2 to 64 widths, inputs first, such as [64, 512, 10]");
     }
-    for (const std::string_view key : {"hidden", "heads", "context"}) {
+    for (const std::string_view key : {"hidden", "heads", "context", "tied"}) {
       fields.OnlyFor(key, false, "gpt", kind);
     }
     spec.model = std::move(mlp);
@@ -42,15 +42,13 @@ absl::Status ReadModel(Fields fields, LabSpec& spec) {
   if (gpt.heads > 0 && gpt.hidden % gpt.heads != 0) {
     fields.Fail("heads", absl::StrFormat("a divisor of hidden (%d)", gpt.hidden));
   }
+  fields.Flag("tied", gpt.tied);
   spec.model = gpt;
   return fields.Finish();
 }
 
-absl::Status ReadData(Fields fields, DataSpec& data) {
-  constexpr std::array<std::string_view, 3> kKinds = {"digits", "idx", "synthetic"};
-  fields.OneOf("kind", kKinds, data.kind);
+void ReadIdxFiles(Fields& fields, DataSpec& data) {
   const bool idx = data.kind == "idx";
-  const bool synthetic = data.kind == "synthetic";
   for (const auto& [key, value] :
        {std::pair{"images", &data.images}, std::pair{"labels", &data.labels},
         std::pair{"test_images", &data.test_images}, std::pair{"test_labels", &data.test_labels}}) {
@@ -60,7 +58,33 @@ absl::Status ReadData(Fields fields, DataSpec& data) {
       fields.Require(key, "a file in IDX format, relative to the lab file");
     }
   }
-  for (const std::string_view key : {"samples", "inputs", "classes"}) {
+}
+
+// Bytes are tokens, so that a grammar may have as many.
+void ReadTokens(Fields& fields, DataSpec& data) {
+  const bool grammar = data.kind == "grammar";
+  for (const std::string_view key : {"vocabulary", "branching", "shortest"}) {
+    fields.OnlyFor(key, grammar, "grammar", data.kind);
+  }
+  fields.Integer("vocabulary", {.least = 2, .most = 256}, data.vocabulary);
+  fields.Integer("branching", {.least = 1, .most = data.vocabulary}, data.branching);
+  fields.Integer("shortest", {.least = 2, .most = 1 << 20}, data.shortest);
+  fields.OnlyFor("file", data.kind == "text", "text", data.kind);
+  fields.Text("file", data.file);
+  if (data.kind == "text") {
+    fields.Require("file", "any file, relative to the lab file; its bytes are tokens");
+  }
+}
+
+absl::Status ReadData(Fields fields, DataSpec& data) {
+  constexpr std::array<std::string_view, 5> kKinds = {"digits", "idx", "synthetic", "grammar",
+                                                      "text"};
+  fields.OneOf("kind", kKinds, data.kind);
+  ReadIdxFiles(fields, data);
+  ReadTokens(fields, data);
+  const bool synthetic = data.kind == "synthetic";
+  fields.OnlyFor("samples", synthetic || data.kind == "grammar", "synthetic or grammar", data.kind);
+  for (const std::string_view key : {"inputs", "classes"}) {
     fields.OnlyFor(key, synthetic, "synthetic", data.kind);
   }
   fields.Integer("samples", {.least = 4, .most = 1 << 26}, data.samples);
@@ -68,6 +92,27 @@ absl::Status ReadData(Fields fields, DataSpec& data) {
   fields.Integer("classes", {.least = 2, .most = 1 << 20}, data.classes);
   fields.Integer("split_seed", {}, data.split_seed);
   return fields.Finish();
+}
+
+void ReadOptimizer(Fields& fields, TrainSpec& train) {
+  fields.OneOf("optimizer", std::array<std::string_view, 3>{"sgd", "momentum", "adamw"},
+               train.optimizer);
+  fields.Number("momentum", {.least = 0, .most = 1}, train.momentum);
+  fields.Number("beta1", {.least = 0, .most = 1}, train.beta1);
+  fields.Number("beta2", {.least = 0, .most = 1}, train.beta2);
+  fields.Number("epsilon", {.least = 0, .open = true}, train.epsilon);
+  fields.Number("weight_decay", {.least = 0}, train.weight_decay);
+  fields.Number("clip_norm", {.least = 0, .open = true}, train.clip_norm);
+}
+
+void ReadLearningRate(Fields& fields, int largest_batch, TrainSpec& train) {
+  fields.Number("learning_rate", {.least = 0, .open = true}, train.learning_rate);
+  fields.OneOf("scale_rate", std::array<std::string_view, 3>{"none", "linear", "sqrt"},
+               train.scale_rate);
+  fields.Integer("base_batch", {.least = 1, .most = largest_batch}, train.base_batch);
+  fields.OneOf("schedule", std::array<std::string_view, 2>{"constant", "cosine"}, train.schedule);
+  fields.Integer("ramp_steps", {.least = 0, .most = 1 << 30}, train.ramp_steps);
+  fields.Number("final_rate", {.least = 0, .most = 1}, train.final_rate);
 }
 
 absl::Status ReadTrain(Fields fields, TrainSpec& train) {
@@ -78,9 +123,9 @@ absl::Status ReadTrain(Fields fields, TrainSpec& train) {
   fields.Integer("global_batch", {.least = 1, .most = kLargestBatch}, train.global_batch);
   fields.Integer("batch_per_worker", {.least = 1, .most = kLargestBatch}, train.batch_per_worker);
   fields.Integer("accumulate", {.least = 1, .most = 1 << 20}, train.accumulate);
-  fields.OneOf("optimizer", std::array<std::string_view, 2>{"sgd", "momentum"}, train.optimizer);
-  fields.Number("momentum", {.least = 0, .most = 1}, train.momentum);
-  fields.Number("learning_rate", {.least = 0, .open = true}, train.learning_rate);
+  fields.Flag("recompute", train.recompute);
+  ReadOptimizer(fields, train);
+  ReadLearningRate(fields, kLargestBatch, train);
   fields.OneOf("precision", std::array<std::string_view, 1>{"fp32"}, train.precision);
   return fields.Finish();
 }
@@ -211,6 +256,9 @@ absl::StatusOr<LabSpec> ReadSpec(const ConfigSource& source, const ConfigNode& r
   RETURN_IF_ERROR(ReadSeed(source, root, spec.seed));
   RETURN_IF_ERROR(ReadModel(section("model"), spec));
   RETURN_IF_ERROR(ReadData(section("data"), spec.data));
+  if (const auto* gpt = std::get_if<GptSpec>(&spec.model)) {
+    spec.data.context = gpt->context;
+  }
   RETURN_IF_ERROR(ReadTrain(section("train"), spec.train));
   RETURN_IF_ERROR(ReadCluster(section("cluster"), spec.cluster));
   RETURN_IF_ERROR(ReadCompute(section("compute"), spec.compute));

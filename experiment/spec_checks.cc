@@ -76,25 +76,68 @@ absl::Status CheckExchange(const Checked& lab) {
   return absl::OkStatus();
 }
 
-absl::Status CheckLayers(const Checked& lab) {
-  const auto* mlp = std::get_if<MlpSpec>(&lab.spec.model);
+// A server updates the part of the parameters that it holds; no one sees the whole gradient.
+absl::Status CheckClipping(const Checked& lab) {
+  if (lab.spec.train.clip_norm > 0 &&
+      std::holds_alternative<ParameterServerSpec>(lab.spec.exchange.kind)) {
+    return lab.Refuse("train.clip_norm",
+                      "train.clip_norm needs the whole gradient, of which a parameter server sees "
+                      "its part; with exchange.kind collective or none");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckMlp(const Checked& lab, const MlpSpec& mlp) {
   const DataSpec& data = lab.spec.data;
-  if (mlp == nullptr || data.kind == "idx") {  // the files say, once they are read
+  if (data.of_tokens()) {
+    return lab.Refuse("data.kind", absl::StrFormat("data.kind %s is tokens; model.kind mlp takes "
+                                                   "digits, idx or synthetic",
+                                                   data.kind));
+  }
+  if (lab.spec.train.recompute) {
+    return lab.Refuse("train.recompute", "train.recompute goes with model.kind gpt, not mlp");
+  }
+  if (data.kind == "idx") {  // the files say, once they are read
     return absl::OkStatus();
   }
   const int inputs = data.kind == "digits" ? 64 : data.inputs;
   const int classes = data.kind == "digits" ? 10 : data.classes;
-  if (mlp->layers.front() != inputs) {
+  if (mlp.layers.front() != inputs) {
     return lab.Refuse("model.layers",
                       absl::StrFormat("model.layers begins with %d; %s has %d inputs",
-                                      mlp->layers.front(), data.kind, inputs));
+                                      mlp.layers.front(), data.kind, inputs));
   }
-  if (mlp->layers.back() != classes) {
+  if (mlp.layers.back() != classes) {
     return lab.Refuse("model.layers",
                       absl::StrFormat("model.layers ends with %d; %s has %d classes",
-                                      mlp->layers.back(), data.kind, classes));
+                                      mlp.layers.back(), data.kind, classes));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckGpt(const Checked& lab, const GptSpec& gpt) {
+  const DataSpec& data = lab.spec.data;
+  if (!data.of_tokens()) {
+    return lab.Refuse("data.kind", absl::StrFormat("data.kind is \"%s\"; model.kind gpt takes "
+                                                   "tokens: one of grammar, text",
+                                                   data.kind));
+  }
+  if (data.kind == "grammar" && gpt.context < 2) {
+    return lab.Refuse("model.context",
+                      "model.context is 1; a grammar's next token follows from two, at least 2");
+  }
+  if (data.shortest > gpt.context) {
+    return lab.Refuse("data.shortest",
+                      absl::StrFormat("data.shortest is %d; at most model.context, %d",
+                                      data.shortest, gpt.context));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckModel(const Checked& lab) {
+  return std::visit(Overloaded{[&](const MlpSpec& mlp) { return CheckMlp(lab, mlp); },
+                               [&](const GptSpec& gpt) { return CheckGpt(lab, gpt); }},
+                    lab.spec.model);
 }
 
 // The largest of the ends that have the role; -1 when neither has.
@@ -173,7 +216,8 @@ absl::Status CheckSpec(const ConfigSource& source, const ConfigNode& root, const
   const Checked lab{source, root, spec};
   RETURN_IF_ERROR(CheckBatch(lab));
   RETURN_IF_ERROR(CheckExchange(lab));
-  RETURN_IF_ERROR(CheckLayers(lab));
+  RETURN_IF_ERROR(CheckClipping(lab));
+  RETURN_IF_ERROR(CheckModel(lab));
   return CheckScenario(lab);
 }
 

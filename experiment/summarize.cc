@@ -100,6 +100,7 @@ void FillLearning(const LabSpec& spec, const RunsOfCell& runs, CellSummary& summ
   summary.loss_curve = std::move(curve.loss);
   summary.loss_seconds = std::move(curve.seconds);
   double loss = 0;
+  double test_loss = 0;
   double accuracy = 0;
   double count = 0;
   std::set<std::string> all_hashes;
@@ -109,6 +110,8 @@ void FillLearning(const LabSpec& spec, const RunsOfCell& runs, CellSummary& summ
     for (const WorkerRecord& worker : run->workers) {
       hashes.insert(worker.param_hash);
       loss += worker.final_loss;
+      test_loss += worker.test_loss;
+      summary.loss_floor = worker.loss_floor;  // the data's, the same for all
       accuracy += worker.accuracy;
       ++count;
     }
@@ -116,6 +119,7 @@ void FillLearning(const LabSpec& spec, const RunsOfCell& runs, CellSummary& summ
     all_hashes.merge(hashes);
   }
   summary.final_loss = count > 0 ? loss / count : 0;
+  summary.test_loss = count > 0 ? test_loss / count : 0;
   summary.accuracy = count > 0 ? accuracy / count : 0;
   summary.hash_equal_across_ranks = equal_across_ranks;
   summary.hash_equal_across_repeats =

@@ -9,31 +9,30 @@
 #include "compute/operations.h"
 #include "core/check.h"
 #include "core/status.h"
+#include "worker/batch.h"
 
 namespace ranklab::worker {
 
-absl::StatusOr<Evaluation> Evaluate(Model& model, const Split& split, int inputs) {
+absl::StatusOr<Evaluation> Evaluate(Model& model, const Split& split) {
   RANKLAB_CHECK(split.samples() >= 1, "an empty split");
-  RANKLAB_CHECK(std::ssize(split.inputs) == split.samples() * inputs);
   compute::LossSum sum;
   for (std::int64_t first = 0; first < split.samples(); first += model.max_samples()) {
     const std::int64_t samples = std::min(model.max_samples(), split.samples() - first);
-    // A view writes through its pointer, a split is read only: copy the part.
-    const auto values = split.inputs.begin() + first * inputs;
-    std::vector<float> part(values, values + samples * inputs);
-    std::vector<std::int32_t> labels(split.labels.begin() + first,
-                                     split.labels.begin() + first + samples);
-    const Batch batch{
-        .inputs = Reshape(compute::HostView(std::span(part)), {samples, inputs, 1, 1}),
-        .labels = compute::HostView(std::span(labels))};
+    Split part;  // a view writes through its pointer, a split is read only: copy the part
+    part.Append(split, first, first + samples);
+    const Batch batch = BatchOf(part, 0, samples);
     for (int layer = 0; layer < model.layer_count(); ++layer) {
       RETURN_IF_ERROR(model.ForwardLayer(layer, batch));
     }
     ASSIGN_OR_RETURN(const compute::LossSum loss, model.Loss(batch));
     sum.loss += loss.loss;
     sum.correct += loss.correct;
+    sum.targets += loss.targets;
   }
-  const auto count = static_cast<double>(split.samples());
+  if (sum.targets == 0) {
+    return InvalidArgument("%d samples without any target", split.samples());
+  }
+  const auto count = static_cast<double>(sum.targets);
   return Evaluation{.loss = sum.loss / count, .accuracy = static_cast<double>(sum.correct) / count};
 }
 

@@ -26,13 +26,9 @@ RankBatch InputQueue::Gather(Step step) const {
   batch.step = step;
   batch.position = global.position;
   batch.global_samples = size;
-  batch.inputs.reserve(static_cast<std::size_t>((last - first) * data_.inputs));
-  batch.labels.reserve(static_cast<std::size_t>(last - first));
   for (std::int64_t i = first; i < last; ++i) {
     const std::int64_t sample = global.samples[static_cast<std::size_t>(i)];
-    const auto row = data_.train.inputs.begin() + sample * data_.inputs;
-    batch.inputs.insert(batch.inputs.end(), row, row + data_.inputs);
-    batch.labels.push_back(data_.train.labels[static_cast<std::size_t>(sample)]);
+    batch.rows.Append(data_.train, sample, sample + 1);
   }
   return batch;
 }

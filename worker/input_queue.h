@@ -23,9 +23,8 @@ struct RankBatch {
   Step step = 0;
   SamplePosition position;
   std::int64_t global_samples = 0;
-  std::vector<float> inputs;         // (samples, inputs)
-  std::vector<std::int32_t> labels;  // (samples)
-  std::int64_t samples() const { return static_cast<std::int64_t>(labels.size()); }
+  Split rows;
+  std::int64_t samples() const { return rows.samples(); }
 };
 
 class InputQueue {

@@ -7,6 +7,7 @@
 #include "core/check.h"
 #include "core/overloaded.h"
 #include "core/status.h"
+#include "worker/gpt.h"
 #include "worker/mlp.h"
 
 namespace ranklab::worker {
@@ -25,6 +26,19 @@ absl::Status CheckWidths(const std::vector<int>& widths, int inputs, int classes
   if (widths.front() != inputs || widths.back() != classes) {
     return InvalidArgument("model.layers goes from %d to %d; the data has %d inputs and %d classes",
                            widths.front(), widths.back(), inputs, classes);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckGpt(const experiment::GptSpec& gpt, int inputs) {
+  if (gpt.layers < 1 || gpt.hidden < 1 || gpt.heads < 1 || gpt.context < 1 ||
+      gpt.hidden % gpt.heads != 0) {
+    return InvalidArgument("a gpt of %d layers, hidden %d, %d heads, context %d", gpt.layers,
+                           gpt.hidden, gpt.heads, gpt.context);
+  }
+  if (gpt.context != inputs) {
+    return InvalidArgument("model.context is %d; the data has sequences of %d", gpt.context,
+                           inputs);
   }
   return absl::OkStatus();
 }
@@ -48,14 +62,34 @@ absl::StatusOr<std::unique_ptr<Model>> MakeModel(const experiment::LabSpec& spec
                          spec.train.precision);
   }
   using Result = absl::StatusOr<std::unique_ptr<Model>>;
+  const bool recompute = spec.train.recompute;
   return std::visit(Overloaded{[&](const experiment::MlpSpec& mlp) -> Result {
                                  RETURN_IF_ERROR(CheckWidths(mlp.layers, inputs, classes));
                                  return Mlp::Make(mlp.layers, device, max_samples);
                                },
-                               [](const experiment::GptSpec&) -> Result {
-                                 return Unimplemented("model gpt: this build has mlp");
+                               [&](const experiment::GptSpec& gpt) -> Result {
+                                 RETURN_IF_ERROR(CheckGpt(gpt, inputs));
+                                 return Gpt::Make({.shape = {.spec = gpt, .vocabulary = classes},
+                                                   .max_samples = max_samples,
+                                                   .recompute = recompute},
+                                                  device);
                                }},
                     spec.model);
+}
+
+absl::StatusOr<std::unique_ptr<Model>> MakeModel(const experiment::LabSpec& spec,
+                                                 compute::Device& device,
+                                                 std::int64_t max_samples) {
+  return std::visit(
+      Overloaded{[&](const experiment::MlpSpec& mlp) {
+                   const bool any = !mlp.layers.empty();
+                   return MakeModel(spec, device, max_samples, any ? mlp.layers.front() : 0,
+                                    any ? mlp.layers.back() : 0);
+                 },
+                 [&](const experiment::GptSpec& gpt) {
+                   return MakeModel(spec, device, max_samples, gpt.context, spec.data.Vocabulary());
+                 }},
+      spec.model);
 }
 
 LayerTimes ModelledTimes(const Model& model, const fabric::DeviceModel& device, Nanos op_overhead,
@@ -71,12 +105,6 @@ LayerTimes ModelledTimes(const Model& model, const fabric::DeviceModel& device, 
         device, compute::CostOfOptimizer(optimizer, model.parameter_count()), op_overhead);
   }
   return times;
-}
-
-std::string_view WorkerOptimizer(const experiment::LabSpec& spec) {
-  const bool on_server =
-      std::holds_alternative<experiment::ParameterServerSpec>(spec.exchange.kind);
-  return on_server ? std::string_view() : std::string_view(spec.train.optimizer);
 }
 
 }  // namespace ranklab::worker

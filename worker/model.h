@@ -21,8 +21,8 @@ namespace ranklab::worker {
 
 // Views of host memory (device nullptr), whatever the model's device: it makes its own copy.
 struct Batch {
-  compute::TensorView inputs;  // (samples, inputs), float32
-  compute::TensorView labels;  // (samples), int32
+  compute::TensorView inputs;  // (samples, inputs), float32; of gpt (samples, context), int32
+  compute::TensorView labels;  // (samples), int32; of gpt (samples, context)
 };
 
 struct LayerCost {
@@ -58,12 +58,12 @@ class Model {
   // valid until then. Layers in order 0 .. layer_count() - 1.
   virtual absl::Status ForwardLayer(int layer, const Batch& batch) = 0;
 
-  // After the last ForwardLayer: sums over the batch's samples, and the gradient of the sum.
+  // After the last ForwardLayer: sums over the batch's targets, and the gradient of the sum.
   // Without a backward pass after it: an evaluation. Errors: InvalidArgument, a label that is no
   // class.
   virtual absl::StatusOr<compute::LossSum> Loss(const Batch& batch) = 0;
 
-  // In order layer_count() - 1 .. 0. Adds to the gradients (sums over samples); after it the
+  // In order layer_count() - 1 .. 0. Adds to the gradients (sums over targets); after it the
   // layer's part of gradients() is complete for this micro-batch.
   virtual absl::Status BackwardLayer(int layer, const Batch& batch) = 0;
 
@@ -73,11 +73,17 @@ class Model {
 
 // Allocates on `device`, which must outlive it, for micro-batches of at most `max_samples`.
 // Requires: max_samples >= 1. The parameters are undefined until Initialize.
-// Errors: InvalidArgument, a model that does not fit the data; Unimplemented, gpt, or a precision
-// other than fp32; ResourceExhausted.
+// `inputs` and `classes` are the data's; of tokens the context and the vocabulary.
+// Errors: InvalidArgument, a model that does not fit the data; Unimplemented, a precision other
+// than fp32; ResourceExhausted.
 absl::StatusOr<std::unique_ptr<Model>> MakeModel(const experiment::LabSpec& spec,
                                                  compute::Device& device, std::int64_t max_samples,
                                                  int inputs, int classes);
+
+// Of `max_samples` samples as `spec` alone tells their shape, without its data. Requires: a lab
+// whose model and data fit, as the reader checks. Errors: as MakeModel.
+absl::StatusOr<std::unique_ptr<Model>> MakeModel(const experiment::LabSpec& spec,
+                                                 compute::Device& device, std::int64_t max_samples);
 
 // Modelled times of each layer's passes, the sums over its operations, and of the optimizer.
 struct LayerTimes {
@@ -85,9 +91,6 @@ struct LayerTimes {
   std::vector<Nanos> backward;  // [layer]
   Nanos optimizer{};
 };
-
-// The optimizer that the worker applies: none behind a parameter server.
-std::string_view WorkerOptimizer(const experiment::LabSpec& spec);
 
 // For `samples` samples. `optimizer`: a name of compute/optimizer.h, or "" where a server applies
 // the update and the worker has none.

@@ -1,6 +1,7 @@
 #include "worker/modelled_step.h"
 
 #include "core/status.h"
+#include "worker/lab_optimizer.h"
 
 namespace ranklab::worker {
 

@@ -10,6 +10,7 @@
 #include "core/status.h"
 #include "fabric/device_model.h"
 #include "fabric/presets.h"
+#include "worker/lab_optimizer.h"
 
 namespace ranklab::worker {
 namespace {
@@ -42,14 +43,6 @@ std::vector<Nanos> ReadyTimes(const LayerTimes& times, std::span<const Bucket> b
     }
   }
   return ready;
-}
-
-// Shapes only: activations for one sample.
-absl::StatusOr<std::unique_ptr<Model>> MakeForShapes(const LabSpec& spec, compute::Device& device) {
-  const auto* mlp = std::get_if<experiment::MlpSpec>(&spec.model);
-  const bool known = mlp != nullptr && !mlp->layers.empty();
-  return MakeModel(spec, device, 1, known ? mlp->layers.front() : 0,
-                   known ? mlp->layers.back() : 0);
 }
 
 absl::StatusOr<Nanos> AllReduceTime(const CollectiveSpec& spec, const fabric::LinkSpec& port,
@@ -135,7 +128,7 @@ absl::StatusOr<StepPrediction> PredictStep(const LabSpec& spec, Model& model) {
 
 absl::StatusOr<StepPrediction> PredictStep(const LabSpec& spec) {
   compute::CpuDevice device({.threads = 1});
-  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeForShapes(spec, device));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeModel(spec, device, /*max_samples=*/1));
   return PredictStep(spec, *model);
 }
 
@@ -159,7 +152,7 @@ absl::StatusOr<double> PredictExposed(const LabSpec& spec) {
     return Unimplemented("only an undisturbed synchronous exchange on a modelled fabric has one");
   }
   compute::CpuDevice device({.threads = 1});
-  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeForShapes(spec, device));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeModel(spec, device, /*max_samples=*/1));
   ASSIGN_OR_RETURN(const fabric::Preset preset, fabric::FindPreset(spec.fabric.preset));
   const std::vector<Bucket> buckets =
       CutBuckets(*model, {.first = spec.exchange.first_bucket, .other = spec.exchange.bucket});

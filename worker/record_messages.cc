@@ -78,6 +78,7 @@ experiment::StepRecord FromMessage(const v1::StepRow& row) {
 void AddTo(v1::CellResult& message, const TrainingResult& result) {
   message.set_param_hash(result.param_hash);
   message.set_final_loss(result.final_loss);
+  message.set_test_loss(result.test_loss);
   message.set_accuracy(result.accuracy);
   message.set_samples(result.samples);
   message.set_passes(result.passes);
@@ -182,6 +183,8 @@ experiment::WorkerRecord WorkerRecordOf(const v1::CellResult& result, Rank rank)
   experiment::WorkerRecord record;
   record.param_hash = result.param_hash();
   record.final_loss = result.final_loss();
+  record.test_loss = result.test_loss();
+  record.loss_floor = result.loss_floor();
   record.accuracy = result.accuracy();
   record.passes = result.passes();
   record.samples = result.samples();

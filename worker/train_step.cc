@@ -4,25 +4,13 @@
 
 #include "core/check.h"
 #include "core/status.h"
+#include "worker/batch.h"
 
 namespace ranklab::worker {
 namespace {
 
 using experiment::Phase;
 using experiment::StepRecord;
-
-// Samples [first, last) of a rank's batch as tensors over its memory.
-Batch Slice(RankBatch& batch, std::int64_t first, std::int64_t last) {
-  const auto inputs = static_cast<std::int64_t>(batch.inputs.size()) / batch.samples();
-  Batch slice;
-  slice.inputs.data = reinterpret_cast<std::byte*>(batch.inputs.data() + first * inputs);
-  slice.inputs.dtype = compute::DType::kFloat32;
-  slice.inputs.shape = {last - first, inputs, 1, 1};
-  slice.labels.data = reinterpret_cast<std::byte*>(batch.labels.data() + first);
-  slice.labels.dtype = compute::DType::kInt32;
-  slice.labels.shape = {last - first, 1, 1, 1};
-  return slice;
-}
 
 }  // namespace
 
@@ -46,11 +34,11 @@ absl::StatusOr<StepRecord> TrainStep::Run(Step step) {
 
   // A rank without samples in a short batch still takes part in the exchange, with weight 0.
   RETURN_IF_ERROR(deps_.model.ZeroGradients());
-  deps_.exchange.BeginStep(step, static_cast<double>(batch.samples()));
+  deps_.exchange.BeginStep(step, record.weight);
   const int micro_batches = batch.samples() == 0 ? 1 : options_.micro_batches;
   for (int micro = 0; micro < micro_batches; ++micro) {
     const auto [first, last] = SamplePlan::ShareOf(batch.samples(), micro, micro_batches);
-    const Batch part = batch.samples() == 0 ? Batch{} : Slice(batch, first, last);
+    const Batch part = batch.samples() == 0 ? Batch{} : BatchOf(batch.rows, first, last);
     RETURN_IF_ERROR(ForwardAndBackward(part, micro + 1 == micro_batches, record));
   }
 
@@ -70,7 +58,7 @@ absl::StatusOr<RankBatch> TrainStep::TakeBatch(StepRecord& record) {
   record.input = deps_.clock.Now() - begins;
   record.epoch = batch.position.epoch;
   record.samples = batch.samples();
-  record.weight = static_cast<double>(batch.samples());
+  record.weight = static_cast<double>(batch.rows.CountTargets());
   deps_.trace.Count(options_.rank, "input queue depth", deps_.input.depth(), deps_.clock.Now());
   RecordSpan("input", Track::kInput, record.step, begins, deps_.clock.Now());
   return batch;
@@ -133,10 +121,15 @@ absl::Status TrainStep::Update(Step step, const StepExchange& exchanged, StepRec
   if (deps_.exchange.outcome() == Outcome::kUpdatedParameters || exchanged.overflow) {
     return absl::OkStatus();
   }
-  RANKLAB_CHECK(exchanged.weight_sum > 0.0, "step %d has no samples on any rank", step);
+  RANKLAB_CHECK(exchanged.weight_sum > 0.0, "step %d has no targets on any rank", step);
   const Nanos begins = deps_.clock.Now();
-  RETURN_IF_ERROR(deps_.optimizer.Apply(deps_.model.parameters(), deps_.model.gradients(),
-                                        1.0 / exchanged.weight_sum));
+  double scale = 1.0 / exchanged.weight_sum;
+  if (options_.clip_norm > 0) {
+    ASSIGN_OR_RETURN(const double factor,
+                     compute::ClipFactor(deps_.model.gradients(), scale, options_.clip_norm));
+    scale *= factor;
+  }
+  RETURN_IF_ERROR(deps_.optimizer.Apply(deps_.model.parameters(), deps_.model.gradients(), scale));
   deps_.clock.Hold(deps_.modelled.For(record.samples).optimizer,
                    deps_.faults.StretchOf(Phase::kOptimizer));
   record.optimizer = deps_.clock.Now() - begins;

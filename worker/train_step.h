@@ -44,6 +44,7 @@ struct TrainStepDeps {
 struct TrainStepOptions {
   Rank rank = 0;
   int micro_batches = 1;
+  double clip_norm = 0;  // of the gradients before the update; 0: not clipped
   BucketSizes buckets;
   Nanos input_timeout = std::chrono::seconds(60);
 };

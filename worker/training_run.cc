@@ -12,6 +12,7 @@
 #include "core/seconds.h"
 #include "core/status.h"
 #include "worker/evaluate.h"
+#include "worker/lab_optimizer.h"
 
 namespace ranklab::worker {
 namespace {
@@ -85,10 +86,7 @@ absl::Status TrainingRun::Prepare() {
   const std::int64_t micro = (share + spec.train.accumulate - 1) / spec.train.accumulate;
   ASSIGN_OR_RETURN(model_, MakeModel(spec, device_, micro, data_.inputs, data_.classes));
   RETURN_IF_ERROR(model_->Initialize(spec.seed));
-  ASSIGN_OR_RETURN(optimizer_, compute::MakeOptimizer({.name = spec.train.optimizer,
-                                                       .learning_rate = spec.train.learning_rate,
-                                                       .momentum = spec.train.momentum},
-                                                      device_));
+  ASSIGN_OR_RETURN(optimizer_, compute::MakeOptimizer(OptimizerOf(spec), device_));
   ASSIGN_OR_RETURN(DeviceStep modelled, DeviceStep::Make(spec, *model_));
   modelled_ = std::make_unique<DeviceStep>(std::move(modelled));
   plan_ = std::make_unique<SamplePlan>(spec.seed, data_.train.samples(), spec.GlobalBatch());
@@ -107,6 +105,7 @@ absl::Status TrainingRun::Prepare() {
       TrainStepOptions{
           .rank = options_.rank,
           .micro_batches = spec.train.accumulate,
+          .clip_norm = spec.train.clip_norm,
           .buckets = {.first = spec.exchange.first_bucket, .other = spec.exchange.bucket}});
   return absl::OkStatus();
 }
@@ -225,9 +224,10 @@ std::string TrainingRun::Describe(const FaultChange& change) const {
 absl::StatusOr<TrainingResult> TrainingRun::Evaluate(TrainingResult result) {
   observer_.OnPhase(step_, "evaluating");
   ASSIGN_OR_RETURN(result.param_hash, ParamHash(*model_));
-  ASSIGN_OR_RETURN(const Evaluation train, worker::Evaluate(*model_, data_.train, data_.inputs));
-  ASSIGN_OR_RETURN(const Evaluation test, worker::Evaluate(*model_, data_.test, data_.inputs));
+  ASSIGN_OR_RETURN(const Evaluation train, worker::Evaluate(*model_, data_.train));
+  ASSIGN_OR_RETURN(const Evaluation test, worker::Evaluate(*model_, data_.test));
   result.final_loss = train.loss;
+  result.test_loss = test.loss;
   result.accuracy = test.accuracy;
   result.passes = static_cast<double>(result.samples) / static_cast<double>(data_.train.samples());
   result.memory = device_.memory();

@@ -53,6 +53,7 @@ class RunObserver {
 struct TrainingResult {
   std::string param_hash;
   double final_loss = 0;  // mean over the training split
+  double test_loss = 0;   // mean over the test split
   double accuracy = 0;    // on the test split
   std::int64_t samples = 0;
   double passes = 0;  // over the training split, by this worker alone

@@ -63,9 +63,7 @@ std::string FolderOf(const std::string& file) {
 absl::StatusOr<const Dataset*> Worker::DataOf(const experiment::LabSpec& spec,
                                               const std::string& lab_file) {
   const experiment::DataSpec& data = spec.data;
-  const std::string key = absl::StrFormat("%s|%s|%s|%s|%s|%d|%d|%d|%d", data.kind, data.images,
-                                          data.labels, data.test_images, data.test_labels,
-                                          data.samples, data.inputs, data.classes, data.split_seed);
+  const std::string key = data.Key();
   const auto found = datasets_.find(key);
   if (found != datasets_.end()) {
     return &found->second;
@@ -109,6 +107,7 @@ void Worker::Run(Member& member, GenerationInbox& inbox) {
   const Network::Report report = (*network)->Describe();
   if (trained.ok()) {
     AddTo(result, *trained);
+    result.set_loss_floor((*data)->loss_floor.value_or(0));
     const auto claimed =
         ClaimedByWorker(cell->spec, assignment.rank(), run.buckets(), trained->steps);
     if (IsHeldToAccount(cell->spec) && claimed.ok()) {

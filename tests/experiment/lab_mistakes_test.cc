@@ -38,6 +38,44 @@ TEST(LabReader, SaysWhatWouldBeRight) {
             "x.yaml:4: train.steps is missing; a whole number, at least 1");
 }
 
+TEST(LabReader, SaysWhatAGptNeeds) {
+  const auto with = [](const std::string& model, const std::string& data) {
+    return With("model", "model: " + model, With("data", "data: " + data));
+  };
+  const std::string gpt = "{kind: gpt, layers: 2, hidden: 12, heads: 4, context: 16}";
+  EXPECT_EQ(Refusal(With("model", "model: " + gpt)),
+            "x.yaml:3: data.kind is \"digits\"; model.kind gpt takes tokens: one of grammar, text");
+  EXPECT_EQ(Refusal(With("data", "data: {kind: grammar}")),
+            "x.yaml:3: data.kind grammar is tokens; model.kind mlp takes digits, idx or synthetic");
+  EXPECT_EQ(
+      Refusal(with("{kind: gpt, layers: 2, hidden: 12, heads: 5, context: 16}", "{kind: grammar}")),
+      "x.yaml:2: model.heads is \"5\"; a divisor of hidden (12)");
+  EXPECT_EQ(Refusal(with(gpt, "{kind: grammar, shortest: 17}")),
+            "x.yaml:3: data.shortest is 17; at most model.context, 16");
+  EXPECT_EQ(Refusal(with(gpt, "{kind: grammar, branching: 20}")),
+            "x.yaml:3: data.branching is \"20\"; a whole number from 1 to 16");
+  EXPECT_EQ(Refusal(with(gpt, "{kind: text}")),
+            "x.yaml:3: data.file is missing; any file, relative to the lab file; its bytes are "
+            "tokens");
+  EXPECT_EQ(Refusal(with(gpt, "{kind: grammar, file: x}")),
+            "x.yaml:3: data.file goes with kind text, not grammar");
+  EXPECT_EQ(Refusal(With("model", "model: {kind: mlp, layers: [64, 10], tied: true}")),
+            "x.yaml:2: model.tied goes with kind gpt, not mlp");
+  EXPECT_EQ(Refusal(With("train", "train: {steps: 10, global_batch: 8, recompute: true}")),
+            "x.yaml:4: train.recompute goes with model.kind gpt, not mlp");
+}
+
+TEST(LabReader, SaysWhichOptimizersAndSchedulesThereAre) {
+  EXPECT_EQ(Refusal(With("train", "train: {steps: 10, global_batch: 8, optimizer: adam}")),
+            "x.yaml:4: train.optimizer is \"adam\"; one of sgd, momentum, adamw");
+  EXPECT_EQ(Refusal(With("train", "train: {steps: 10, global_batch: 8, clip_norm: 1}",
+                         With("exchange", "exchange: {kind: ps}"))),
+            "x.yaml:4: train.clip_norm needs the whole gradient, of which a parameter server sees "
+            "its part; with exchange.kind collective or none");
+  EXPECT_EQ(Refusal(With("train", "train: {steps: 10, global_batch: 8, scale_rate: cubic}")),
+            "x.yaml:4: train.scale_rate is \"cubic\"; one of none, linear, sqrt");
+}
+
 TEST(LabReader, RefusesWhatDoesNotGoTogether) {
   EXPECT_EQ(Refusal(With("train", "train: {steps: 10, global_batch: 8, batch_per_worker: 4}")),
             "x.yaml:4: train gives global_batch and batch_per_worker; one of the two");

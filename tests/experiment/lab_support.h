@@ -36,9 +36,10 @@ inline std::string Refusal(std::string_view text, const std::vector<std::string>
   return MessageOf(lab.status());
 }
 
-// kSmall with one of its lines replaced.
-inline std::string With(std::string_view line_of, std::string_view line) {
-  std::string text(kSmall);
+// kSmall, or a change of it, with one of its lines replaced.
+inline std::string With(std::string_view line_of, std::string_view line,
+                        std::string_view base = kSmall) {
+  std::string text(base);
   const std::size_t begin = text.find(std::string(line_of) + ":");
   EXPECT_NE(begin, std::string::npos);
   return text.replace(begin, text.find('\n', begin) - begin, line);

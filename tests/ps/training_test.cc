@@ -85,7 +85,7 @@ class QuadraticWorker {
 OptimizerFactory MomentumFactory(compute::Device& device) {
   return [&device] {
     return compute::MakeOptimizer(
-        {.name = "momentum", .learning_rate = 1.0 / kRate, .momentum = 0.75}, device);
+        {.name = "momentum", .learning_rate = {.peak = 1.0 / kRate}, .momentum = 0.75}, device);
   };
 }
 

@@ -30,8 +30,8 @@ TEST(InputQueue, AllRanksTogetherSeeEachSampleOnceAnEpoch) {
       EXPECT_EQ(batch->global_samples, step == 6 ? 3 : 20);
       for (std::int64_t i = 0; i < batch->samples(); ++i) {
         const auto at = static_cast<std::size_t>(i);
-        EXPECT_EQ(batch->inputs[at], static_cast<float>(batch->labels[at]));
-        ++seen[batch->labels[at]];
+        EXPECT_EQ(batch->rows.inputs[at], static_cast<float>(batch->rows.labels[at]));
+        ++seen[batch->rows.labels[at]];
       }
     }
   }

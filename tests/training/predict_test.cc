@@ -76,6 +76,26 @@ TEST(PredictStep, AnAlgorithmWithoutAClosedFormIsNamed) {
   }
 }
 
+// A tiny GPT of 834,304 parameters; its vocabulary is known without its data.
+TEST(PredictStep, KnowsAGptFromItsLabAlone) {
+  LabSpec spec = Spec(4, 0);
+  spec.model = experiment::GptSpec{.layers = 4, .hidden = 128, .heads = 4, .context = 64};
+  spec.data.kind = "text";
+  spec.exchange.overlap = false;
+  spec.exchange.first_bucket = spec.exchange.bucket = Bytes{1} << 30;
+  const auto preset = fabric::FindPreset("pcie4_x16");
+  ASSERT_TRUE(preset.ok());
+  const double alpha = static_cast<double>(preset->port.alpha.count()) * 1e-9;
+  const double beta = 1.0 / preset->port.bandwidth.bytes_per_second;
+  EXPECT_NEAR(Exposed(spec), 6 * (alpha + 4.0 * (834'304 + kGradientTail) / 4 * beta), 5e-9);
+  const auto once = PredictStep(spec);
+  spec.train.recompute = true;
+  const auto twice = PredictStep(spec);
+  ASSERT_TRUE(once.ok() && twice.ok());
+  EXPECT_GT(twice->compute, 1.15 * once->compute) << "blocks go forward twice";
+  EXPECT_LT(twice->compute, 4.0 / 3 * once->compute);
+}
+
 TEST(PredictStep, OneBucketWithoutOverlapIsTheServersClosedForm) {
   LabSpec spec = Spec(4, 2);
   spec.exchange.kind = ParameterServerSpec{};

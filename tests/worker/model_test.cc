@@ -39,14 +39,35 @@ TEST(MakeModel, RefusesWidthsThatDoNotFitTheData) {
 
 TEST(MakeModel, SaysWhatIsNotBuilt) {
   compute::CpuDevice device({});
-  experiment::LabSpec spec;
-  spec.model = experiment::GptSpec{};
-  EXPECT_EQ(MakeModel(spec, device, 8, 64, 10).status().code(), absl::StatusCode::kUnimplemented);
-  spec = SpecOf({64, 10});
+  experiment::LabSpec spec = SpecOf({64, 10});
   spec.train.precision = "bf16";
   const auto model = MakeModel(spec, device, 8, 64, 10);
   ASSERT_EQ(model.status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(MessageOf(model.status()), HasSubstr("bf16"));
+}
+
+TEST(MakeModel, AGptTakesSequencesOfItsContext) {
+  compute::CpuDevice device({});
+  experiment::LabSpec spec;
+  spec.model = experiment::GptSpec{.layers = 1, .hidden = 8, .heads = 2, .context = 16};
+  const auto wrong = MakeModel(spec, device, 8, 12, 32);
+  ASSERT_EQ(wrong.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(MessageOf(wrong.status()), HasSubstr("context is 16; the data has sequences of 12"));
+  EXPECT_TRUE(MakeModel(spec, device, 8, 16, 32).ok());
+}
+
+// From the lab alone: as many parameters as with its data.
+TEST(MakeModel, KnowsTheVocabularyOfALab) {
+  compute::CpuDevice device({});
+  experiment::LabSpec spec;
+  spec.model = experiment::GptSpec{.layers = 1, .hidden = 8, .heads = 2, .context = 16};
+  spec.data.kind = "text";
+  const auto text = MakeModel(spec, device, 1);
+  spec.data.kind = "grammar";
+  spec.data.vocabulary = 10;
+  const auto grammar = MakeModel(spec, device, 1);
+  ASSERT_TRUE(text.ok() && grammar.ok());
+  EXPECT_EQ((*text)->parameter_count() - (*grammar)->parameter_count(), (256 - 10) * 8);
 }
 
 class MlpCosts : public testing::Test {
