@@ -17,8 +17,8 @@ namespace ranklab::compute::loops {
 namespace {
 
 // exp(x) to 2 units in the last place; 0 below -87, where float32 soon has no more normal numbers,
-// exp(88) above 88; keeps NaN. Without branches or table, so that loops over it become vector code. Source: the polynomial of Moshier's
-// Cephes library, expf.c.
+// exp(88) above 88; keeps NaN. Without branches or table, so that loops over it become vector code.
+// Source: the polynomial of Moshier's Cephes library, expf.c.
 [[gnu::always_inline]] inline float Exp(float argument) {
   constexpr float kLeast = -87.0F;
   constexpr float kMost = 88.0F;
@@ -273,8 +273,8 @@ RANKLAB_VECTORIZED void AdamWUpdate(float* __restrict p, const float* __restrict
   const float root = 1.0F / std::sqrt(step.correction2);
   for (std::int64_t i = 0; i < count; ++i) {
     const float gradient = scale * g[i];
-    m[i] = step.beta1 * m[i] + (1.0F - step.beta1) * gradient;
-    v[i] = step.beta2 * v[i] + (1.0F - step.beta2) * gradient * gradient;
+    m[i] = step.beta1 * m[i] + step.rest1 * gradient;
+    v[i] = step.beta2 * v[i] + step.rest2 * gradient * gradient;
     p[i] = keep * p[i] - rate * m[i] / (std::sqrt(v[i]) * root + step.epsilon);
   }
 }

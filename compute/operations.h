@@ -114,6 +114,7 @@ absl::Status MomentumUpdate(const TensorView& parameters, const TensorView& grad
 // Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019.
 struct AdamWStep {
   float beta1 = 0, beta2 = 0, epsilon = 0;
+  float rest1 = 0, rest2 = 0;              // 1 - beta, which float32's beta is too coarse for
   float rate = 0;                          // of this update
   float decay = 0;                         // rate x weight decay
   float correction1 = 1, correction2 = 1;  // 1 - beta^t

@@ -116,6 +116,8 @@ class AdamW final : public CountingOptimizer {
                        {.beta1 = static_cast<float>(spec_.beta1),
                         .beta2 = static_cast<float>(spec_.beta2),
                         .epsilon = static_cast<float>(spec_.epsilon),
+                        .rest1 = static_cast<float>(1.0 - spec_.beta1),
+                        .rest2 = static_cast<float>(1.0 - spec_.beta2),
                         .rate = rate,
                         .decay = static_cast<float>(rate * spec_.weight_decay),
                         .correction1 = correction(spec_.beta1),
