@@ -114,8 +114,8 @@ TEST(Mistakes, ATruncatedDataFileEndsTheRunWithItsName) {
 TEST(Mistakes, WhatThisBuildCannotDoIsRefusedByName) {
   ExpectRefused({.exchange = "{kind: nccl}"},
                 AllOf(StartsWith("LAB:6: exchange.kind is \"nccl\""), HasSubstr("collective")));
-  ExpectRefused({.model = "{kind: gpt, layers: 2, hidden: 64, heads: 4, context: 32}"},
-                AllOf(StartsWith("LAB:2: model.kind is \"gpt\"; "), HasSubstr("mlp")));
+  ExpectRefused({.train = "{steps: 10, global_batch: 32, precision: fp8}"},
+                AllOf(StartsWith("LAB:4: train.precision is \"fp8\"; "), HasSubstr("fp32")));
   ExpectRefused({.cluster = "{workers: 2, device: cuda}"},
                 AllOf(StartsWith("LAB:5: cluster.device is \"cuda\""), HasSubstr("cpu")));
   ExpectRefused({.cluster = "{workers: 2, on_loss: continue}"},

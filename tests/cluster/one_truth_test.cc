@@ -29,13 +29,14 @@ cluster: {workers: 4, servers: 2, device: cpu}
 exchange: {bucket: 32KiB, first_bucket: 4KiB}
 )";
 
-// Sequences of 3 to 8 tokens: the targets of ranks and micro-batches are uneven. Rate and epsilon are
-// such that AdamW does not turn the rounding of gradients near 0 into steps.
+// Sequences of 3 to 8 tokens: the targets of ranks and micro-batches are uneven. Rate and epsilon
+// are such that AdamW does not turn the rounding of gradients near 0 into steps.
 constexpr char kGptHead[] = R"(name: truth
 seed: 3
 model:   {kind: gpt, layers: 2, hidden: 32, heads: 2, context: 8}
 data:    {kind: grammar, vocabulary: 4, branching: 1, samples: 256, shortest: 3}
-train:   {steps: 50, global_batch: 32, optimizer: adamw, learning_rate: 0.004, epsilon: 1e-5, ramp_steps: 10, schedule: cosine}
+train:   {steps: 50, global_batch: 32, optimizer: adamw, learning_rate: 0.004, epsilon: 1e-5,
+          ramp_steps: 10, schedule: cosine}
 cluster: {workers: 4, servers: 2, device: cpu}
 exchange: {bucket: 32KiB, first_bucket: 4KiB}
 )";
