@@ -4,6 +4,8 @@
 #include <numeric>
 #include <variant>
 
+#include "worker/lab_optimizer.h"
+
 namespace ranklab::worker {
 
 using compute::MemoryKind;
@@ -22,6 +24,8 @@ MemoryPrediction PredictMemory(const experiment::LabSpec& spec, const Model& mod
     of(MemoryKind::kOptimizer) = 0;
   } else if (optimizer == "momentum") {
     of(MemoryKind::kOptimizer) = element * parameters;
+  } else if (optimizer == "adamw") {
+    of(MemoryKind::kOptimizer) = 2 * element * parameters;
   }
   if (const auto* mlp = std::get_if<experiment::MlpSpec>(&spec.model)) {
     const auto outputs = mlp->layers.begin() + 1;
@@ -29,6 +33,15 @@ MemoryPrediction PredictMemory(const experiment::LabSpec& spec, const Model& mod
     const std::int64_t widest = *std::max_element(outputs, mlp->layers.end());
     of(MemoryKind::kActivations) = element * model.max_samples() * (kept + 2 * widest);
     of(MemoryKind::kData) = element * model.max_samples() * (mlp->layers.front() + 1);
+  }
+  if (const auto* gpt = std::get_if<experiment::GptSpec>(&spec.model)) {
+    const std::int64_t rows = model.max_samples() * gpt->context;
+    const std::int64_t hidden = gpt->hidden;
+    const std::int64_t blocks = spec.train.recompute ? 1 : gpt->layers;
+    const std::int64_t row = (gpt->layers + 8) * hidden + blocks * (15 * hidden + gpt->heads + 4) +
+                             2 * spec.data.Vocabulary() + 2;
+    of(MemoryKind::kActivations) = element * rows * row;
+    of(MemoryKind::kData) = element * rows * 2;
   }
   return predicted;
 }

@@ -5,6 +5,7 @@
 
 #include "compute/device.h"
 #include "compute/optimizer.h"
+#include "worker/lab_optimizer.h"
 
 namespace ranklab::worker {
 namespace {
@@ -20,8 +21,7 @@ struct Counted {
 Counted CountFor(const experiment::LabSpec& spec) {
   Counted counted;
   compute::CpuDevice device({});
-  const auto& widths = std::get<experiment::MlpSpec>(spec.model).layers;
-  auto model = MakeModel(spec, device, kSamples, widths.front(), widths.back());
+  auto model = MakeModel(spec, device, kSamples);
   EXPECT_TRUE(model.ok()) << model.status();
   EXPECT_TRUE((*model)->Initialize(1).ok());
   std::unique_ptr<compute::Optimizer> optimizer;
@@ -60,6 +60,20 @@ TEST(PredictMemory, IsWhatTheDeviceCountsForAnMlpWithMomentum) {
   EXPECT_EQ(counted.predicted.at(0), 4 * parameters);
   EXPECT_EQ(counted.predicted.at(2), 4 * parameters);
   EXPECT_EQ(counted.predicted.at(3), 4 * kSamples * (96 + 32 + 10 + 2 * 96));
+}
+
+TEST(PredictMemory, IsWhatTheDeviceCountsForAGptWithAdamW) {
+  for (const bool recompute : {false, true}) {
+    experiment::LabSpec spec = SpecWith("adamw");
+    spec.model = experiment::GptSpec{.layers = 3, .hidden = 24, .heads = 4, .context = 16};
+    spec.data.kind = "text";
+    spec.train.recompute = recompute;
+    spec.exchange.kind = experiment::CollectiveSpec{};
+    const Counted counted = CountFor(spec);
+    ExpectEqual(counted);
+    EXPECT_EQ(counted.predicted.at(2), 2 * *counted.predicted.at(0));
+    EXPECT_TRUE(counted.predicted.at(3).has_value());
+  }
 }
 
 TEST(PredictMemory, TheOptimizersStateIsNothingForSgdAndOnTheServerForAParameterServer) {
