@@ -79,7 +79,7 @@ struct DataSpec {
   int vocabulary = 16;            // grammar: tokens
   int branching = 4;              // grammar: tokens that can follow a pair
   int shortest = 0;               // grammar: tokens of the shortest sample; 0: all have `context`
-  std::string file;               // text: relative to the lab file
+  std::string file{};             // text: relative to the lab file
   int context = 0;                // tokens of a sample: the model's, set by the reader
   std::uint64_t split_seed = 1;   // names the split; does not change with the training seed
 
