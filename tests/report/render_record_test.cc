@@ -8,6 +8,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "core/status.h"
 #include "report/atomic_file.h"
@@ -39,7 +40,8 @@ experiment::CellRun RunOfTwoRanks() {
 
 class RenderRecordTest : public ::testing::Test {
  protected:
-  RenderRecordTest() : folder_(::testing::TempDir() + "render_record_test") {
+  RenderRecordTest()
+      : folder_(::testing::TempDir() + "render_record_test_" + std::to_string(getpid())) {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_ + "/cells/learn-0-1/trace");
     experiment::RunSummary summary{.lab = "compare", .verdict = "all cells ran"};

@@ -8,6 +8,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "compute/operations.h"
 #include "core/status.h"
@@ -147,7 +148,9 @@ TEST(Grammar, SaysWhatIsOutOfRange) {
 
 class TextTest : public testing::Test {
  protected:
-  TextTest() : folder_(std::filesystem::path(testing::TempDir()) / "ranklab_text_test") {
+  TextTest()
+      : folder_(std::filesystem::path(testing::TempDir()) /
+                ("ranklab_text_test_" + std::to_string(getpid()))) {
     std::filesystem::create_directories(folder_);
     spec_.kind = "text";
     spec_.file = "some.bin";
