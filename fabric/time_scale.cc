@@ -14,6 +14,9 @@ constexpr double kHeadroom = 2.0;
 constexpr double kStepSeconds = 0.020;
 // Was measured among all the others already; a median is kept if most messages are quicker.
 constexpr double kLatencyHeadroom = 1.5;
+// But natively it also queued behind bodies that a slower network would not have sent yet, so it
+// asks for at most this many times what compute and exchange ask for.
+constexpr double kLatencyMost = 4.0;
 
 double Least(const RealAndModelled& part, double headroom) {
   RANKLAB_CHECK(part.real_seconds >= 0 && part.modelled_seconds >= 0);
@@ -36,10 +39,11 @@ double RoundUpToNiceScale(double scale) {
 }
 
 double ChooseTimeScale(const TimeScaleInputs& inputs) {
-  const double scale =
-      std::max({1.0, Least(inputs.compute, kHeadroom), Least(inputs.exchange, kHeadroom),
-                Least({kStepSeconds, inputs.compute.modelled_seconds}, 1.0),
-                Least(inputs.latency, kLatencyHeadroom)});
+  const double bodies = std::max({1.0, Least(inputs.compute, kHeadroom),
+                                  Least({kStepSeconds, inputs.compute.modelled_seconds}, 1.0),
+                                  Least(inputs.exchange, kHeadroom)});
+  const double messages = Least(inputs.latency, kLatencyHeadroom);
+  const double scale = std::max(bodies, std::min(messages, kLatencyMost * bodies));
   return RoundUpToNiceScale(scale);
 }
 

@@ -20,8 +20,9 @@ struct TimeScaleInputs {
 };
 
 // The least round time scale, at least 1, under which the modelled compute and exchange take at
-// least twice, and the modelled latency 1.5 times, what they really take, and the modelled compute
-// at least 20 ms. Requires: every input finite and >= 0.
+// least twice what they really take, the compute at least 20 ms, and the modelled latency 1.5 times
+// what it really takes (but the latency asks for at most four times what the others ask for).
+// Requires: every input finite and >= 0.
 double ChooseTimeScale(const TimeScaleInputs& inputs);
 
 // The least of 1, 1.5, 2, 3, 4, 5, 7, 10, 15, 20, ... that is not below `scale`, within rounding.

@@ -43,8 +43,10 @@ TEST(ChooseTimeScale, LeavesHeadroomForTheRealExchange) {
 
 TEST(ChooseTimeScale, LeavesHeadroomForTheRealLatency) {
   TimeScaleInputs inputs = kInputs;
-  inputs.latency = {240e-6, 2e-6};  // 1.5 x 120 = 180, rounded up
-  EXPECT_EQ(ChooseTimeScale(inputs), 200);
+  inputs.latency = {90e-6, 2e-6};  // 1.5 x 45 = 67.5, rounded up
+  EXPECT_EQ(ChooseTimeScale(inputs), 70);
+  inputs.latency = {1, 2e-6};  // it queued: four times what the compute asks for
+  EXPECT_EQ(ChooseTimeScale(inputs), 100);
 }
 
 TEST(ChooseTimeScale, WhatIsNotModelledHasNoSay) {
