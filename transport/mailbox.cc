@@ -48,23 +48,23 @@ std::optional<Mailbox::Outgoing> Mailbox::TakeCredit(const Envelope& envelope) {
   return released;
 }
 
-bool Mailbox::NeedsCredit(const Envelope& envelope, Bytes size) {
-  const auto held = held_by_peer_.find(envelope);
-  const bool is_held = held != held_by_peer_.end();
-  if (is_held) {
-    held_by_peer_.erase(held);
+std::vector<Envelope> Mailbox::Held() const {
+  std::vector<Envelope> held;
+  for (const auto& [envelope, message] : held_) {
+    held.push_back(envelope);
   }
-  return is_held || size > limits_.eager_limit;
+  return held;
 }
 
 bool Mailbox::HeldByPeer(const Envelope& envelope) {
-  const auto posted = posted_.find(envelope);
-  if (posted != posted_.end()) {
-    return posted->second.into.size <= limits_.eager_limit;
+  const auto [first, last] = posted_.equal_range(envelope);
+  const auto small =
+      std::find_if(first, last, [](const auto& entry) { return !entry.second.credited; });
+  if (small == last) {
+    return false;
   }
-  RANKLAB_CHECK(RoomForHeld());
-  held_by_peer_.insert(envelope);
-  return false;
+  small->second.credited = true;
+  return true;
 }
 
 std::optional<Completion> Mailbox::Post(const Envelope& envelope, Landing into, DoneFn done) {
@@ -78,7 +78,7 @@ std::optional<Completion> Mailbox::Post(const Envelope& envelope, Landing into, 
   if (arriving != arriving_.end()) {
     arriving->second.receive = Receive{into, std::move(done)};
   } else {
-    posted_.emplace(envelope, Receive{into, std::move(done)});
+    posted_.emplace(envelope, Receive{into, std::move(done), NeedsCredit(into.size)});
   }
   return std::nullopt;
 }
@@ -162,7 +162,6 @@ std::vector<Completion> Mailbox::End(const absl::Status& why) {
   posted_.clear();
   held_.clear();
   credits_.clear();
-  held_by_peer_.clear();
   return ended;
 }
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include <absl/status/status.h>
@@ -48,15 +47,14 @@ class Mailbox {
   std::optional<Outgoing> Offer(Outgoing message);
   std::optional<Outgoing> TakeCredit(const Envelope& envelope);
 
-  // Whether a receive of `size` bytes has to tell the sender that it is posted: a large one, or one
-  // whose message the peer holds, though it is small: the two disagree, and only the message itself
-  // can show it.
-  bool NeedsCredit(const Envelope& envelope, Bytes size);
+  std::vector<Envelope> Held() const;
 
-  // The peer holds a large message of this envelope. True: a small receive is posted for it, which
-  // gave no credit; give it now. Requires: RoomForHeld().
+  // Whether a receive of `size` bytes has to tell the sender that it is posted.
+  bool NeedsCredit(Bytes size) const { return size > limits_.eager_limit; }
+
+  // The peer still holds a large message of this envelope. True: a small receive waits for it,
+  // which gave no credit; give it now. The two disagree, and only the message itself can show it.
   bool HeldByPeer(const Envelope& envelope);
-  bool RoomForHeld() const { return held_by_peer_.size() < kHeldByPeerMost; }
 
   // Receiving. Post returns the receive if its message is already here, in its landing.
   std::optional<Completion> Post(const Envelope& envelope, Landing into, DoneFn done);
@@ -79,6 +77,7 @@ class Mailbox {
   struct Receive {
     Landing into;
     DoneFn done;
+    bool credited = false;  // the peer may send its message, however large
   };
   struct Message {
     Envelope envelope;
@@ -88,16 +87,12 @@ class Mailbox {
     bool kept = false;               // counted in kept_bytes_
   };
 
-  // Of one peer's sends that nobody has a receive for yet.
-  static constexpr std::size_t kHeldByPeerMost = 1 << 16;
-
   Completion Finish(Message message);
 
   Limits limits_;
   BufferPool& pool_;
   std::multimap<Envelope, Outgoing> held_;
   std::map<Envelope, int> credits_;
-  std::multiset<Envelope> held_by_peer_;  // without a receive
   std::multimap<Envelope, Receive> posted_;
   std::multimap<Envelope, Message> whole_;     // arrived, without a receive
   std::map<std::uint64_t, Message> arriving_;  // by token: in the order of their first bytes

@@ -14,6 +14,11 @@ namespace {
 
 constexpr std::size_t kErrorLength = 1024;
 
+// A message that is held this long may be held for ever: its sender says so, and says it again
+// after twice the time, until everybody's deadline has passed.
+constexpr Nanos kFirstTold = std::chrono::seconds(1);
+constexpr Nanos kLastTold = std::chrono::seconds(64);
+
 void IgnoreSent(absl::Status) {}
 
 absl::Status FromPeer(Endpoint from, const absl::Status& received) {
@@ -83,8 +88,38 @@ void Messenger::Core::Send(Endpoint to, const Envelope& envelope, Payload payloa
   }
   if (auto message = peer.mail.Offer({envelope, payload, std::move(done)})) {
     Transmit(to, *std::move(message));
-  } else {
-    SendControl(to, MessageKind::kHeld, envelope);
+    return;
+  }
+  ++held_;
+  if (held_timer_ == TimerId::kNone) {
+    TellHeldAfter(kFirstTold);  // usually the credit comes long before
+  }
+}
+
+void Messenger::Core::NoLongerHeld(std::size_t messages) {
+  held_ -= messages;
+  if (held_ == 0) {
+    loop_.Cancel(std::exchange(held_timer_, TimerId::kNone));
+  }
+}
+
+void Messenger::Core::TellHeldAfter(Nanos pause) {
+  held_timer_ = loop_.RunAt(loop_.Now() + pause, [weak = weak_from_this(), pause] {
+    if (const std::shared_ptr<Core> self = weak.lock()) {
+      self->held_timer_ = TimerId::kNone;
+      self->TellHeld(pause);
+    }
+  });
+}
+
+void Messenger::Core::TellHeld(Nanos paused) {
+  for (const auto& [endpoint, peer] : peers_) {
+    for (const Envelope& envelope : peer.mail.Held()) {
+      SendControl(endpoint, MessageKind::kHeld, envelope);
+    }
+  }
+  if (held_ > 0 && paused < kLastTold) {
+    TellHeldAfter(2 * paused);
   }
 }
 
@@ -119,7 +154,7 @@ void Messenger::Core::Recv(Endpoint from, const Envelope& envelope, Landing into
     End(peer, peer.lost);
     return;
   }
-  if (peer.mail.NeedsCredit(envelope, into.size)) {
+  if (peer.mail.NeedsCredit(into.size)) {
     SendControl(from, MessageKind::kCredit, envelope);
   }
 }
@@ -186,10 +221,6 @@ absl::StatusOr<WireSink::Acceptance> Messenger::Core::Accept(Endpoint from,
       return Acceptance{arrival.landing, arrival.token};
     }
     case MessageKind::kHeld:
-      if (!peer.mail.RoomForHeld()) {
-        return ResourceExhausted("too many messages wait for receives that nobody posted");
-      }
-      return Acceptance{{nullptr, header.size}, 0};
     case MessageKind::kCredit:
       return Acceptance{{nullptr, header.size}, 0};
     case MessageKind::kRequest:
@@ -237,6 +268,7 @@ void Messenger::Core::Arrived(Endpoint from, const MessageHeader& header, std::u
       return;
     case MessageKind::kCredit:
       if (auto released = PeerAt(from).mail.TakeCredit(header.envelope)) {
+        NoLongerHeld(1);
         Transmit(from, *std::move(released));
       }
       return;
@@ -277,6 +309,7 @@ void Messenger::Core::ArrivedReply(Endpoint from, const MessageHeader& header) {
 }
 
 void Messenger::Core::End(Peer& peer, const absl::Status& why) {
+  NoLongerHeld(peer.mail.Held().size());
   for (Completion& ended : peer.mail.End(why)) {
     PostDone(std::move(ended.done), std::move(ended.status));
   }

@@ -34,8 +34,8 @@ struct MessengerOptions {
 //          ---- kPosted + body ------->   lands where Recv said
 //
 // The receiver decides by the size it expects. So that a message above the limit for a receive
-// below it does not wait for ever, a sender that holds one says so (kHeld), and a small receive
-// then gives credit too: the message comes, and its receive ends with both sizes.
+// below it does not wait for ever, a sender that holds one for a second says so (kHeld), and a
+// small receive then gives credit too: the message comes, and its receive ends with both sizes.
 class Messenger final : public Transport, public Requester, public Responder {
  public:
   Messenger(EventLoop& loop, Wire& wire, const MessengerOptions& options);

@@ -66,6 +66,9 @@ class Messenger::Core final : public WireSink, public std::enable_shared_from_th
   }
   void PostDone(DoneFn done, absl::Status status);
   void Transmit(Endpoint to, Mailbox::Outgoing message);
+  void NoLongerHeld(std::size_t messages);
+  void TellHeldAfter(Nanos pause);
+  void TellHeld(Nanos paused);
   void SendControl(Endpoint to, MessageKind kind, const Envelope& envelope);
   void End(Peer& peer, const absl::Status& why);
   absl::StatusOr<Acceptance> AcceptRequest(Endpoint from, const MessageHeader& header);
@@ -80,6 +83,8 @@ class Messenger::Core final : public WireSink, public std::enable_shared_from_th
   BufferPool pool_;
   std::map<Endpoint, Peer> peers_;
   absl::Status aborted_;
+  std::size_t held_ = 0;  // messages, over all peers
+  TimerId held_timer_ = TimerId::kNone;
   std::uint64_t next_token_ = 1;
   std::int64_t dropped_messages_ = 0;
 };

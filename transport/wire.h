@@ -29,7 +29,7 @@ enum class MessageKind : std::uint8_t {
   kCredit,   // a receive is posted: the sender may send the message of this envelope
   kRequest,  // Requester::Call
   kReply,    // its answer
-  kHeld,     // a large message of this envelope waits for the receiver's credit
+  kHeld,     // a large message of this envelope has waited long for the receiver's credit
 };
 
 // What the messengers say to each other: no body, and no message of the modelled program.

@@ -50,7 +50,7 @@ void PeerLink::Send(const MessageHeader& header, Payload body, DoneFn sent) {
   outbox_.push_back(std::move(message));
   // gRPC may serialize, and call the kernel, within the call that begins a write: not before the
   // loop has delivered what else is due now.
-  if (!write_posted_ && writing_ == nullptr) {
+  if (!write_posted_ && writing_ == nullptr && stream_ != nullptr) {
     write_posted_ = true;
     loop_.Post([weak = weak_from_this()] {
       if (const std::shared_ptr<PeerLink> self = weak.lock()) {
