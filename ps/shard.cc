@@ -146,10 +146,15 @@ absl::Status Shard::Push(Rank worker, Step step, KeyRange part,
 }
 
 std::byte* Shard::LandingFor(Rank worker, Step step, KeyRange part) {
-  if (!options_.range.Contains(part) || !CheckTurn(worker, step).ok() ||
-      TurnOf(worker).parts.Find(part) != Coverage::Found::kNone) {
+  if (!options_.range.Contains(part) || !CheckTurn(worker, step).ok()) {
     return nullptr;
   }
+  Turn& turn = TurnOf(worker);
+  if (turn.parts.Find(part) != Coverage::Found::kNone ||
+      turn.landings.Find(part) != Coverage::Found::kNone) {
+    return nullptr;
+  }
+  turn.landings.Add(part);
   return GradientsOf(worker, PlaceOf(part)).data;
 }
 
@@ -165,6 +170,7 @@ absl::Status Shard::FinishStep(Rank worker, Step step, const StepEnd& end) {
     return FailedPrecondition("parts of step %d of worker %d are missing", step, worker);
   }
   turn.parts.Clear();
+  turn.landings.Clear();
   turn.ended = step;
   if (synchronous()) {
     round_.End(worker, end);
@@ -308,9 +314,8 @@ void Shard::AnswerReadyPulls() {
     const Rank behind = pull.worker - options_.first_answered;
     return behind < 0 ? behind + options_.worker_count : behind;
   };
-  std::stable_sort(ready.begin(), ready.end(), [&](const ParkedPull& a, const ParkedPull& b) {
-    return turn(a) < turn(b);
-  });
+  std::stable_sort(ready.begin(), ready.end(),
+                   [&](const ParkedPull& a, const ParkedPull& b) { return turn(a) < turn(b); });
   for (ParkedPull& pull : ready) {
     Answer(std::move(pull));
   }

@@ -65,7 +65,7 @@ class ParameterServerExchange final : public GradientExchange {
     });
     // Requests on one connection are served in order, so the pull may follow at once: it reads what
     // was pushed before it.
-    Pull(step + 1, Everything());
+    Pull(step + 1);
     RETURN_IF_ERROR(Wait());
     const std::int64_t bound = spec_.staleness_bound;
     const std::int64_t staleness = std::max<std::int64_t>(0, step - pulled_.clock);
@@ -95,7 +95,7 @@ class ParameterServerExchange final : public GradientExchange {
 
   // Reading for step 1 is always allowed: nobody can be behind it.
   absl::Status FetchFinal() override {
-    Pull(1, Everything());
+    Pull(1);
     return Wait();
   }
 
@@ -136,14 +136,12 @@ class ParameterServerExchange final : public GradientExchange {
     });
   }
 
-  ps::KeyRange Everything() const { return {0, deps_.model.parameter_count()}; }
-
-  void Pull(Step step, ps::KeyRange part) {
+  void Pull(Step step) {
     work_.Begin();
-    deps_.loop.Post([this, step, part] {
+    deps_.loop.Post([this, step] {
       auto* parameters = reinterpret_cast<float*>(deps_.model.parameters().data);
       client_.Pull(
-          step, part, parameters + part.begin,
+          step, {0, deps_.model.parameter_count()}, parameters,
           [this](absl::StatusOr<ps::Pulled> pulled) {
             if (pulled.ok()) {
               pulled_ = *pulled;
