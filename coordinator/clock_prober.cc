@@ -18,7 +18,7 @@ void ClockProber::Ask() {
   question_->context.set_deadline(std::chrono::system_clock::now() + kAnswerWithin);
   {
     absl::MutexLock lock(&mutex_);
-    under_way_ = true;
+    ++under_way_;
   }
   question_->asked = loop_.Now();
   stub_.async()->ReadClock(&question_->context, &question_->request, &question_->reply,
@@ -27,7 +27,7 @@ void ClockProber::Ask() {
                                self->Answered(status, answered);
                              });
                              absl::MutexLock lock(&self->mutex_);
-                             self->under_way_ = false;
+                             --self->under_way_;
                            });
 }
 
@@ -62,7 +62,7 @@ void ClockProber::Cancel() {
 void ClockProber::Await() {
   absl::MutexLock lock(&mutex_);
   mutex_.Await(absl::Condition(
-      +[](bool* under_way) { return !*under_way; }, &under_way_));
+      +[](int* under_way) { return *under_way == 0; }, &under_way_));
 }
 
 ClockOffset ClockProber::clock() const {

@@ -1,5 +1,5 @@
 // Asks the coordinator for its clock, quickly at first, then at a steady pace: keeps a member's
-// clock aligned, and is a sign of the coordinator's life. Only member_session.cc includes it.
+// clock aligned, and is a sign of the coordinator's life.
 #pragma once
 
 #include <memory>
@@ -53,7 +53,7 @@ class ClockProber final : public std::enable_shared_from_this<ClockProber> {
   bool cancelled_ = false;
 
   mutable absl::Mutex mutex_;
-  bool under_way_ ABSL_GUARDED_BY(mutex_) = false;  // gRPC holds a question
+  int under_way_ ABSL_GUARDED_BY(mutex_) = 0;  // callbacks that gRPC has not left
   ClockOffset clock_ ABSL_GUARDED_BY(mutex_);
 };
 

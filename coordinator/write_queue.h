@@ -13,8 +13,9 @@ template <typename Message>
 class WriteQueue {
  public:
   void Push(Message message) {
-    waiting_.push_back(std::move(message));
-    bytes_ += SizeOf(waiting_.back());
+    const auto size = static_cast<Bytes>(message.ByteSizeLong());
+    waiting_.push_back({std::move(message), size});
+    bytes_ += size;
   }
 
   // The message to write now, valid until Written; null while one is in flight or none waits.
@@ -23,29 +24,32 @@ class WriteQueue {
       return nullptr;
     }
     in_flight_ = true;
-    return &waiting_.front();
+    return &waiting_.front().message;
   }
 
   void Written() {
     RANKLAB_CHECK(in_flight_, "nothing is being written");
     in_flight_ = false;
-    bytes_ -= SizeOf(waiting_.front());
+    bytes_ -= waiting_.front().size;
     waiting_.pop_front();
   }
 
   // Drops what is not in flight: the stream is broken.
   void Clear() {
     waiting_.resize(in_flight_ ? 1 : 0);
-    bytes_ = in_flight_ ? SizeOf(waiting_.front()) : 0;
+    bytes_ = in_flight_ ? waiting_.front().size : 0;
   }
 
   bool empty() const { return waiting_.empty(); }
   Bytes bytes() const { return bytes_; }  // encoded, of what is not written yet
 
  private:
-  static Bytes SizeOf(const Message& message) { return static_cast<Bytes>(message.ByteSizeLong()); }
+  struct Waiting {
+    Message message;
+    Bytes size = 0;  // encoded
+  };
 
-  std::deque<Message> waiting_;  // the front one may be in flight
+  std::deque<Waiting> waiting_;  // the front one may be in flight
   bool in_flight_ = false;
   Bytes bytes_ = 0;
 };

@@ -6,6 +6,7 @@
 
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_format.h>
+#include <absl/strings/str_split.h>
 
 #include "core/check.h"
 #include "core/status.h"
@@ -47,14 +48,13 @@ std::string StepsCsvLines(std::string_view part, const experiment::CellRun& run)
 
 namespace {
 
-std::vector<std::string> Split(std::string_view line) {
-  std::vector<std::string> fields(1);
-  for (const char c : line) {
-    if (c == ',') {
-      fields.emplace_back();
-    } else {
-      fields.back() += c;
-    }
+// Debian's Abseil has a string_view of its own.
+absl::string_view Absl(std::string_view text) { return {text.data(), text.size()}; }
+
+std::vector<std::string_view> Split(std::string_view line) {
+  std::vector<std::string_view> fields;
+  for (const absl::string_view field : absl::StrSplit(Absl(line), ',')) {
+    fields.emplace_back(field.data(), field.size());
   }
   return fields;
 }
@@ -62,22 +62,22 @@ std::vector<std::string> Split(std::string_view line) {
 // The fields of one line, by their place in the head. Remembers whether all were numbers.
 class LineReader {
  public:
-  explicit LineReader(std::vector<std::string> fields) : fields_(std::move(fields)) {}
+  explicit LineReader(std::vector<std::string_view> fields) : fields_(std::move(fields)) {}
 
   double Number(std::size_t column) {
     double value = 0;
-    ok_ = absl::SimpleAtod(fields_[column], &value) && std::isfinite(value) && ok_;
+    ok_ = absl::SimpleAtod(Absl(fields_[column]), &value) && std::isfinite(value) && ok_;
     return value;
   }
   template <typename T>
   void Whole(std::size_t column, T& value) {
-    ok_ = absl::SimpleAtoi(fields_[column], &value) && value >= 0 && ok_;
+    ok_ = absl::SimpleAtoi(Absl(fields_[column]), &value) && value >= 0 && ok_;
   }
-  const std::string& Text(std::size_t column) const { return fields_[column]; }
+  std::string_view Text(std::size_t column) const { return fields_[column]; }
   bool ok() const { return ok_; }
 
  private:
-  std::vector<std::string> fields_;
+  std::vector<std::string_view> fields_;
   bool ok_ = true;
 };
 
@@ -92,7 +92,7 @@ absl::StatusOr<std::vector<StepLine>> ReadStepsCsv(std::string_view text) {
   std::vector<StepLine> lines;
   for (int number = 2; !text.empty(); ++number) {
     const std::size_t end = text.find('\n');
-    std::vector<std::string> fields = Split(text.substr(0, end));
+    std::vector<std::string_view> fields = Split(text.substr(0, end));
     if (end == std::string_view::npos || fields.size() != columns) {
       return InvalidArgument("line %d: %d fields where %d and the line's end belong", number,
                              fields.size(), columns);
