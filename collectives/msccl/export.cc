@@ -7,6 +7,7 @@
 
 #include "collectives/msccl/memory_map.h"
 #include "collectives/schedule/conflicts.h"
+#include "collectives/schedule/promise.h"
 #include "core/status.h"
 
 namespace ranklab::collectives {
@@ -19,8 +20,7 @@ struct Location {
 
 // In place the whole buffer is the output of a collective that grows, and else the input.
 Location LocationOf(const Schedule& schedule, std::int32_t chunk) {
-  const bool grows =
-      schedule.collective == Collective::kAllGather || schedule.collective == Collective::kGather;
+  const bool grows = ShapeOf(schedule.collective) == Shape::kGrows;
   if (chunk < schedule.input_chunks) {
     return {schedule.output_chunks == 0 && grows ? MscclBuffer::kOutput : MscclBuffer::kInput,
             chunk};
@@ -157,17 +157,16 @@ void SetSizes(const Schedule& schedule, MscclGpu& gpu) {
     return;
   }
   const std::int32_t block = schedule.input_chunks / schedule.group_size;
-  switch (schedule.collective) {
-    case Collective::kAllGather:
-    case Collective::kGather:
+  switch (ShapeOf(schedule.collective)) {
+    case Shape::kGrows:
       gpu.input_chunks = block;
       gpu.output_chunks = schedule.input_chunks;
       break;
-    case Collective::kReduceScatter:
-    case Collective::kScatter:
+    case Shape::kShrinks:
       gpu.output_chunks = block;
       break;
-    default:
+    case Shape::kWhole:
+    case Shape::kExchanges:
       break;
   }
 }

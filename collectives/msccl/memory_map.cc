@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "collectives/schedule/promise.h"
 #include "core/status.h"
 
 namespace ranklab::collectives {
@@ -77,14 +78,20 @@ absl::StatusOr<MemoryMap> MemoryMap::Make(const MscclProgram& program) {
     return map;
   }
   const auto ranks = static_cast<std::int32_t>(program.gpus.size());
-  if (*collective == Collective::kAllGather || *collective == Collective::kGather) {
-    map.output_size_ = std::max(map.output_size_, ranks * map.input_size_);
-    map.input_at_rank_ = map.input_size_;
-  } else if (*collective == Collective::kReduceScatter || *collective == Collective::kScatter) {
-    map.output_size_ = std::max(map.output_size_, map.input_size_ / ranks);
-    map.output_at_rank_ = map.output_size_;
-  } else {
-    map.output_size_ = map.input_size_;
+  switch (ShapeOf(*collective)) {
+    case Shape::kGrows:
+      map.output_size_ = std::max(map.output_size_, ranks * map.input_size_);
+      map.input_at_rank_ = map.input_size_;
+      break;
+    case Shape::kShrinks:
+      // Not what the file says: the last rank's output would end behind the buffer it lies in.
+      map.output_size_ = map.input_size_ / ranks;
+      map.output_at_rank_ = map.output_size_;
+      break;
+    case Shape::kWhole:
+    case Shape::kExchanges:
+      map.output_size_ = map.input_size_;
+      break;
   }
   map.input_ = std::max(map.input_size_, map.output_size_);
   return map;

@@ -3,10 +3,6 @@
 #include "core/status.h"
 
 namespace ranklab::collectives {
-namespace {
-
-// How the chunks of input and output relate; in place there is one buffer, as large as the larger.
-enum class Shape : std::uint8_t { kWhole, kShrinks, kGrows, kExchanges };
 
 Shape ShapeOf(Collective collective) {
   switch (collective) {
@@ -27,6 +23,8 @@ Shape ShapeOf(Collective collective) {
   }
   return Shape::kExchanges;
 }
+
+namespace {
 
 bool Fits(const Schedule& schedule) {
   const std::int64_t ranks = schedule.group_size;
@@ -80,6 +78,12 @@ absl::Status CheckShape(const Schedule& schedule) {
     return FailedPrecondition("%s: %d input and %d output chunks do not fit %s over %d ranks",
                               schedule.name, schedule.input_chunks, schedule.output_chunks,
                               NameOf(schedule.collective), ranks);
+  }
+  if (schedule.collective == Collective::kAllToAllV && schedule.scratch_chunks > 0) {
+    return FailedPrecondition(
+        "%s: %d scratch chunks: they are cut evenly, but the blocks of all-to-all-v are as large "
+        "as each call says",
+        schedule.name, schedule.scratch_chunks);
   }
   return absl::OkStatus();
 }

@@ -26,12 +26,17 @@ namespace ranklab::collectives {
 // one position may be reduced with each other.
 using Position = std::int64_t;
 
+// How the chunks of input and output relate; in place there is one buffer, as large as the larger.
+enum class Shape : std::uint8_t { kWhole, kShrinks, kGrows, kExchanges };
+Shape ShapeOf(Collective collective);
+
 struct Result {
   Position position = 0;
   std::optional<Rank> contributor;  // none: the reduction over all ranks
 };
 
-// Errors: FailedPrecondition, chunk counts that do not fit the collective, or a root outside.
+// Errors: FailedPrecondition, chunk counts that do not fit the collective, a root outside, or an
+// all-to-all-v with scratch: scratch is cut evenly, its blocks are as the call says.
 absl::Status CheckShape(const Schedule& schedule);
 
 // The position that `rank` contributes to with the first contents of `chunk`; none for memory whose

@@ -36,6 +36,24 @@ const std::string kSwap = ReadProgram("swap");
 // A line that keeps what it sums on the way, then tells everybody; rrcs.
 const std::string kKeeping = ReadProgram("keeping");
 
+// In place, and says that its output is as large as its input: GPU 1's would end behind both.
+const std::string kTooLong = R"(
+<algo name="long" proto="Simple" nchannels="1" nchunksperloop="2" ngpus="2" coll="reducescatter"
+    inplace="1" outofplace="0" minBytes="0" maxBytes="0">
+  <gpu id="0" i_chunks="2" o_chunks="2" s_chunks="0">
+    <tb id="0" send="1" recv="-1" chan="0">
+      <step s="0" type="s" srcbuf="i" srcoff="1" dstbuf="o" dstoff="1" cnt="1" depid="-1" deps="-1"
+          hasdep="0"/>
+    </tb>
+  </gpu>
+  <gpu id="1" i_chunks="2" o_chunks="2" s_chunks="0">
+    <tb id="0" send="-1" recv="0" chan="0">
+      <step s="0" type="rrc" srcbuf="i" srcoff="1" dstbuf="o" dstoff="1" cnt="1" depid="-1"
+          deps="-1" hasdep="0"/>
+    </tb>
+  </gpu>
+</algo>)";
+
 absl::StatusOr<Schedule> Import(const std::string& text) {
   ASSIGN_OR_RETURN(const MscclProgram program, ReadMscclXml(text));
   return ScheduleOf(program);
@@ -161,6 +179,10 @@ INSTANTIATE_TEST_SUITE_P(
         Lie{"TooFewGpus", With(kLine, "ngpus=\"3\"", "ngpus=\"4\""), "ngpus", "there are 3"},
         Lie{"OutOfBounds", With(kLine, "srcoff=\"0\"", "srcoff=\"1\""),
             "gpu 0, threadblock 0, step 0", "outside of buffer i, which has 1"},
+        Lie{"ReduceScatterOutOfBoundsInPlace", kTooLong, "gpu 1, threadblock 0, step 0",
+            "outside of buffer o, which has 1"},
+        Lie{"ScatterOutOfBoundsInPlace", With(kTooLong, "reducescatter", "scatter"),
+            "gpu 1, threadblock 0, step 0", "outside of buffer o, which has 1"},
         Lie{"NoPeer", With(kLine, "send=\"1\"", "send=\"-1\""), "gpu 0, threadblock 0, step 0",
             "send is -1"},
         Lie{"SelfPeer", With(kLine, "send=\"1\"", "send=\"0\""), "gpu 0, threadblock 0, step 0",

@@ -175,5 +175,28 @@ TEST(Verify, RefusesChunkCountsThatDoNotFitTheCollective) {
               HasSubstr("3 input and 0 output chunks do not fit reduce-scatter over 2 ranks"));
 }
 
+// Equal blocks may go through scratch; blocks of the call's sizes would not fit in it.
+TEST(Verify, RefusesScratchWhereTheCallSaysHowLargeTheBlocksAre) {
+  std::vector<std::vector<Op>> lists;
+  for (const Rank rank : {0, 1}) {
+    lists.push_back({
+        {.kind = OpKind::kCopy, .chunk = 2 + rank, .source = rank},
+        Send(1 - rank, 1 - rank),
+        Recv(1 - rank, 4),
+        {.kind = OpKind::kCopy, .chunk = 3 - rank, .source = 4, .after = {2}},
+    });
+  }
+  for (const Collective collective : {Collective::kAllToAll, Collective::kAllToAllV}) {
+    Schedule schedule = Make(collective, 2, lists);
+    schedule.output_chunks = 2;
+    schedule.scratch_chunks = 1;
+    if (collective == Collective::kAllToAll) {
+      EXPECT_EQ(Verify(schedule), absl::OkStatus());
+    } else {
+      EXPECT_THAT(WhyNot(schedule), HasSubstr("1 scratch chunks"));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ranklab::collectives
