@@ -9,7 +9,8 @@ namespace ranklab::cli {
 namespace {
 
 std::string Mistake(const std::string& address, int least_port) {
-  const std::size_t colon = address.rfind(':');
+  // "[::1]" is a host: its colons are not a port's.
+  const std::size_t colon = address.ends_with(']') ? std::string::npos : address.rfind(':');
   const std::string host = address.substr(0, colon);
   const bool bare_ipv6 = host.find(':') != std::string::npos && host.front() != '[';
   const std::string_view port =

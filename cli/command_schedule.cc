@@ -89,14 +89,18 @@ int List() {
   return kSuccess;
 }
 
+int PrintText(const Schedule& schedule) {
+  std::printf("%s", collectives::PrintSchedule(schedule).c_str());
+  return kSuccess;
+}
+
 int Show(const Flags& flags) {
   const absl::StatusOr<Schedule> schedule = Make(flags);
   if (!schedule.ok()) {
     return Fail(schedule.status());
   }
   if (flags.format == "text") {
-    std::printf("%s", collectives::PrintSchedule(*schedule).c_str());
-    return kSuccess;
+    return PrintText(*schedule);
   }
   const absl::StatusOr<std::string> graph = collectives::PrintGraph(*schedule);
   if (!graph.ok()) {
@@ -145,8 +149,9 @@ int Verify(const Flags& flags) {
   return VerifyOne(*schedule) ? kSuccess : kFailedExpectation;
 }
 
-int Import(const Flags& flags) {
-  const absl::StatusOr<Schedule> schedule = ImportFile(flags.what);
+// use(schedule), once it is proved.
+template <typename Use>
+int WithProved(const absl::StatusOr<Schedule>& schedule, Use use) {
   if (!schedule.ok()) {
     return Fail(schedule.status());
   }
@@ -154,32 +159,30 @@ int Import(const Flags& flags) {
     Fail(verdict);
     return kFailedExpectation;
   }
-  std::printf("%s", collectives::PrintSchedule(*schedule).c_str());
-  return kSuccess;
+  return use(*schedule);
 }
 
-int Export(const Flags& flags) {
-  const absl::StatusOr<Schedule> schedule = Make(flags);
-  if (!schedule.ok()) {
-    return Fail(schedule.status());
-  }
-  if (const absl::Status verdict = collectives::Verify(*schedule); !verdict.ok()) {
-    Fail(verdict);
-    return kFailedExpectation;
-  }
-  const auto program = collectives::ProgramOf(*schedule);
+int WriteProgram(const Schedule& schedule, const std::string& out) {
+  const auto program = collectives::ProgramOf(schedule);
   if (!program.ok()) {
     return Fail(program.status());
   }
   const std::string text = collectives::WriteMscclXml(*program);
-  if (flags.out.empty()) {
+  if (out.empty()) {
     std::printf("%s", text.c_str());
     return kSuccess;
   }
-  std::ofstream file(flags.out, std::ios::binary);
+  std::ofstream file(out, std::ios::binary);
   file << text;
   file.close();
-  return file ? kSuccess : Fail(NotFound("%s cannot be written", flags.out));
+  return file ? kSuccess : Fail(NotFound("%s cannot be written", out));
+}
+
+int Import(const Flags& flags) { return WithProved(ImportFile(flags.what), PrintText); }
+
+int Export(const Flags& flags) {
+  return WithProved(Make(flags),
+                    [&](const Schedule& schedule) { return WriteProgram(schedule, flags.out); });
 }
 
 void AddBuildFlags(CLI::App& command, Flags& flags) {
@@ -222,16 +225,15 @@ void AddScheduleCommand(CLI::App& app, int& exit_code) {
   AddBuildFlags(*verify, *flags);
   verify->callback([flags, &exit_code] { exit_code = Verify(*flags); });
 
-  CLI::App* import = command->add_subcommand("import", "prove an MSCCL file and show its ops");
-  import->add_option("file", flags->what, "an MSCCL program")->required();
-  import->callback([flags, &exit_code] { exit_code = Import(*flags);
-});
+  CLI::App* read = command->add_subcommand("import", "prove an MSCCL file and show its ops");
+  read->add_option("file", flags->what, "an MSCCL program")->required();
+  read->callback([flags, &exit_code] { exit_code = Import(*flags); });
 
-CLI::App* write = command->add_subcommand("export", "write an algorithm as an MSCCL program");
-write->add_option("algorithm", flags->what, "a name of the list")->required();
-write->add_option("--out", flags->out, "a file; else standard output");
-AddBuildFlags(*write, *flags);
-write->callback([flags, &exit_code] { exit_code = Export(*flags); });
-}  // namespace ranklab::cli
+  CLI::App* write = command->add_subcommand("export", "write an algorithm as an MSCCL program");
+  write->add_option("algorithm", flags->what, "a name of the list")->required();
+  write->add_option("--out", flags->out, "a file; else standard output");
+  AddBuildFlags(*write, *flags);
+  write->callback([flags, &exit_code] { exit_code = Export(*flags); });
+}
 
 }  // namespace ranklab::cli

@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr Seconds kLimit(90);
 
@@ -176,14 +177,14 @@ TEST(Services, AnAddressWithoutAPortIsRefusedBeforeAnythingIsTried) {
       {"status", "--coordinator"}, {"inject", "--reset", "--coordinator"},
       {"coordinator", "--listen"}, {"run", lab, "--out", folder.path() + "/out", "--coordinator"}};
   for (const std::vector<std::string>& command : commands) {
-    for (const char* address : {"somewhere", "somewhere:", "somewhere:70700", "::1"}) {
+    for (const char* address : {"somewhere", "somewhere:", "somewhere:70700", "::1", "[::1]"}) {
       SCOPED_TRACE(command.front() + " " + address);
       std::vector<std::string> arguments = command;
       arguments.emplace_back(address);
       const Finished finished = RunToEnd(arguments, Seconds(30));
       EXPECT_EQ(finished.exit_code, 2);
-      EXPECT_THAT(finished.err,
-                  AllOf(HasSubstr(command.back()), HasSubstr("HOST:PORT"), HasSubstr(":7070")));
+      EXPECT_THAT(finished.err, AllOf(HasSubstr(command.back()), HasSubstr("HOST:PORT"),
+                                      HasSubstr(":7070"), Not(HasSubstr("[::7070"))));
     }
   }
   EXPECT_TRUE(RecordsIn(folder.path() + "/out").empty());
