@@ -20,8 +20,12 @@ struct BuildOptions {
   int ranks_per_node = 0;  // hierarchical; 0: its smallest divisor from the square root on
 };
 
+// Of a buffer: scratch, slices and the four ops a chunk of a ring multiply it and are still counted
+// in an int32.
+inline constexpr std::int32_t kMostChunks = 1 << 24;
+
 // Errors: InvalidArgument, a group of none or of more than `most_ranks`, less than one chunk a rank
-// or more than 2^30 in all, a root outside of the group.
+// or more than kMostChunks in all, a root outside of the group.
 absl::Status CheckBuildOptions(const BuildOptions& options, int most_ranks);
 
 // For builders whose lists cost more than their length: see op_list.h.

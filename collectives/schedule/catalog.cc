@@ -59,7 +59,8 @@ constexpr CatalogEntry kCatalog[] = {
     {"binomial", Collective::kBroadcast, true, "H", "H S", kThakur,
      BuildBinomialBroadcast, fabric::BinomialBroadcastCost},
     {"chain", Collective::kBroadcast, true, "2P-2", "S",
-     "Sanders and Sibeyn, IPL 86(1), 2003", BuildChainBroadcast, fabric::ChainBroadcastCost},
+     "Sanders and Sibeyn, IPL 86(1), 2003", BuildChainBroadcast, fabric::ChainBroadcastCost,
+     /*cost_counts_pieces=*/true},
     {"binomial", Collective::kReduce, true, "H", "S", kThakur,
      BuildBinomialReduce, fabric::BinomialReduceCost},
     {"binomial", Collective::kGather, false, "H", "S/2 for P = 2^L", kThakur,
@@ -108,17 +109,18 @@ absl::StatusOr<Schedule> BuildNamed(std::string_view name, Collective collective
 
 fabric::Cost PredictSeconds(const CatalogEntry& entry, const fabric::CostModel& model,
                             const BuildOptions& options, double size) {
-  const bool is_chain = entry.cost == fabric::ChainBroadcastCost;
-  if (entry.cost == nullptr || (entry.pipelines && options.chunks_per_rank > 1 && !is_chain)) {
+  const bool in_pieces = entry.pipelines && options.chunks_per_rank > 1;
+  // From another root the blocks of some subtrees wrap around and take two messages.
+  const bool may_wrap = options.root != 0 && (entry.collective == Collective::kGather ||
+                                              entry.collective == Collective::kScatter);
+  if (entry.cost == nullptr || (in_pieces && !entry.cost_counts_pieces) || may_wrap) {
     return std::nullopt;
   }
   return entry.cost(model, {.ranks = options.group_size,
                             .size = size,
                             .pieces = options.group_size * options.chunks_per_rank,
                             .channels = options.channels,
-                            .ranks_per_node = options.ranks_per_node == 0
-                                                  ? DefaultRanksPerNode(options.group_size)
-                                                  : options.ranks_per_node});
+                            .ranks_per_node = RanksPerNode(options)});
 }
 
 }  // namespace ranklab::collectives

@@ -24,6 +24,7 @@ struct CatalogEntry {
   std::string_view source;
   absl::StatusOr<Schedule> (*build)(const BuildOptions&);
   fabric::Cost (*cost)(const fabric::CostModel&, const fabric::CollectiveWork&);  // null: none
+  bool cost_counts_pieces = false;  // it holds for chunks_per_rank > 1 too
 };
 
 std::span<const CatalogEntry> Catalog();
@@ -35,7 +36,8 @@ const CatalogEntry* FindAlgorithm(std::string_view name, Collective collective);
 absl::StatusOr<Schedule> BuildNamed(std::string_view name, Collective collective,
                                     const BuildOptions& options);
 
-// The closed form of what `entry` builds with these options, in seconds; nothing if it has none.
+// The closed form of what `entry` builds with these options, in seconds; nothing if it has none,
+// also for pieces it does not count, and for a gather or scatter from or to another root than 0.
 // Requires: options that it builds with; size >= 0 bytes.
 fabric::Cost PredictSeconds(const CatalogEntry& entry, const fabric::CostModel& model,
                             const BuildOptions& options, double size);

@@ -63,21 +63,26 @@ std::vector<Op> ListOf(int group_size, int per_node, Rank rank) {
   return list.Take();
 }
 
+// The smallest divisor that is not below the square root: what the largest one up to it leaves.
+int DefaultRanksPerNode(int group_size) {
+  int nodes = 1;
+  for (int divisor = 1; std::int64_t{divisor} * divisor <= group_size; ++divisor) {
+    nodes = group_size % divisor == 0 ? divisor : nodes;
+  }
+  return group_size / nodes;
+}
+
 }  // namespace
 
-int DefaultRanksPerNode(int group_size) {
-  int divisor = 1;
-  while (divisor * divisor < group_size || group_size % divisor != 0) {
-    ++divisor;
-  }
-  return divisor;
+int RanksPerNode(const BuildOptions& options) {
+  return options.ranks_per_node == 0 ? DefaultRanksPerNode(options.group_size)
+                                     : options.ranks_per_node;
 }
 
 absl::StatusOr<Schedule> BuildHierarchical(const BuildOptions& options) {
   RETURN_IF_ERROR(CheckBuildOptions(options, kMostListedRanks));
   const int size = options.group_size;
-  const int per_node =
-      options.ranks_per_node == 0 ? DefaultRanksPerNode(size) : options.ranks_per_node;
+  const int per_node = RanksPerNode(options);
   if (per_node < 1 || size % per_node != 0) {
     return InvalidArgument("%d ranks a node do not divide a group of %d", per_node, size);
   }

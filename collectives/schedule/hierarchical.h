@@ -16,8 +16,7 @@ namespace ranklab::collectives {
 // Errors: as CheckBuildOptions; InvalidArgument, ranks_per_node does not divide the group.
 absl::StatusOr<Schedule> BuildHierarchical(const BuildOptions& options);
 
-// What ranks_per_node = 0 stands for: the smallest divisor of `group_size` that is not below its
-// square root.
-int DefaultRanksPerNode(int group_size);
+// As in the options; 0 stands for the group's smallest divisor that is not below its square root.
+int RanksPerNode(const BuildOptions& options);
 
 }  // namespace ranklab::collectives

@@ -16,42 +16,42 @@ std::int32_t ChunkInSlice(const Schedule& one, int slices, int slice, std::int32
              : slices * one.input_chunks + slice * one.scratch_chunks + chunk - one.input_chunks;
 }
 
-// One slice's list, as a part of the whole one.
-std::vector<Op> SliceOf(const Schedule& one, const Slicing& slicing, int slice, Rank rank) {
+// Op `op` of a list of `size`, as a part of the whole one.
+Op InSlice(const Schedule& one, const Slicing& slicing, int slice, OpIndex size, Op op) {
+  op.chunk = ChunkInSlice(one, slicing.slices, slice, op.chunk);
+  if (IsLocal(op.kind)) {
+    op.source = ChunkInSlice(one, slicing.slices, slice, op.source);
+  }
+  op.channel = slicing.in_turn ? op.channel : slice;
+  for (OpIndex& earlier : op.after) {
+    earlier = slicing.in_turn ? slice * size + earlier : earlier * slicing.slices + slice;
+  }
+  return op;
+}
+
+// What rank P-1-r does, by rank r among mirrored peers.
+std::vector<Op> MirroredList(const Schedule& one, Rank rank) {
   const Rank last = one.group_size - 1;
-  const bool mirrored = slicing.mirror_odd && slice % 2 == 1;
-  std::vector<Op> list = one.ops_of(mirrored ? last - rank : rank);
-  const auto size = static_cast<OpIndex>(list.size());
+  std::vector<Op> list = one.ops_of(last - rank);
   for (Op& op : list) {
-    if (mirrored && !IsLocal(op.kind)) {
-      op.peer = last - op.peer;
-    }
-    op.chunk = ChunkInSlice(one, slicing.slices, slice, op.chunk);
-    if (IsLocal(op.kind)) {
-      op.source = ChunkInSlice(one, slicing.slices, slice, op.source);
-    }
-    op.channel += slicing.in_turn ? 0 : slice * slicing.channels_each;
-    for (OpIndex& earlier : op.after) {
-      earlier = slicing.in_turn ? slice * size + earlier : earlier * slicing.slices + slice;
-    }
+    op.peer = IsLocal(op.kind) ? op.peer : last - op.peer;
   }
   return list;
 }
 
 std::vector<Op> ListOf(const Schedule& one, const Slicing& slicing, Rank rank) {
-  std::vector<std::vector<Op>> lists;
+  const std::vector<Op> plain = one.ops_of(rank);
+  const std::vector<Op> mirrored = slicing.mirror_odd ? MirroredList(one, rank) : std::vector<Op>();
+  RANKLAB_CHECK(!slicing.mirror_odd || mirrored.size() == plain.size(), "slices of one length");
+  const auto slices = static_cast<std::size_t>(slicing.slices);
   std::vector<Op> all;
-  for (int slice = 0; slice < slicing.slices; ++slice) {
-    lists.push_back(SliceOf(one, slicing, slice, rank));
-    RANKLAB_CHECK(lists.back().size() == lists[0].size(), "slices of one length");
-    if (slicing.in_turn) {
-      all.insert(all.end(), lists.back().begin(), lists.back().end());
-    }
-  }
-  for (std::size_t i = 0; !slicing.in_turn && i < lists[0].size(); ++i) {
-    for (std::vector<Op>& list : lists) {
-      all.push_back(std::move(list[i]));
-    }
+  all.reserve(slices * plain.size());
+  for (std::size_t i = 0; i < slices * plain.size(); ++i) {
+    const std::size_t slice = slicing.in_turn ? i / plain.size() : i % slices;
+    const std::size_t index = slicing.in_turn ? i % plain.size() : i / slices;
+    const std::vector<Op>& list = slicing.mirror_odd && slice % 2 == 1 ? mirrored : plain;
+    all.push_back(InSlice(one, slicing, static_cast<int>(slice), static_cast<OpIndex>(plain.size()),
+                          list[index]));
   }
   return all;
 }

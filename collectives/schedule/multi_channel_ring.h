@@ -12,7 +12,8 @@ namespace ranklab::collectives {
 // All-reduce in `options.channels` channels, C. Steps: 2(P-1), each of C messages; bytes sent per
 // rank: 2S(P-1)/P.
 // Source: NVIDIA NCCL, src/graph/rings.cc (channels).
-// Errors: as BuildRingAllReduce; InvalidArgument, channels outside of 1 to 64.
+// Errors: as BuildRingAllReduce; InvalidArgument, channels outside of 1 to 64, or more than
+// kMostChunks in all of them.
 absl::StatusOr<Schedule> BuildMultiChannelRing(const BuildOptions& options);
 
 }  // namespace ranklab::collectives

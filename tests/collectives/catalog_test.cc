@@ -6,12 +6,15 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "collectives/schedule/bandwidth.h"
+#include "collectives/schedule/chain.h"
 #include "collectives/schedule/hierarchical.h"
+#include "collectives/schedule/in_channels.h"
 #include "collectives/schedule/multi_channel_ring.h"
 #include "collectives/schedule/print.h"
 #include "collectives/schedule/proof.h"
@@ -188,6 +191,52 @@ TEST(Ring, RefusesEmptyGroupsAndEmptyBlocks) {
   EXPECT_EQ(
       BuildRingReduceScatter({.group_size = 1 << 20, .chunks_per_rank = 1 << 20}).status().code(),
       absl::StatusCode::kInvalidArgument);
+}
+
+// Numbers of chunks and ops are int32: what they are multiplied with must leave them so.
+TEST(Catalog, RefusesMoreChunksThanCanBeNumbered) {
+  for (const CatalogEntry& entry : Catalog()) {
+    const BuildOptions options = {.group_size = 1 << 8, .chunks_per_rank = 1 << 17};
+    EXPECT_EQ(entry.build(options).status().code(), absl::StatusCode::kInvalidArgument)
+        << entry.name << " " << NameOf(entry.collective);
+  }
+  const BuildOptions options = {.group_size = 1 << 8, .chunks_per_rank = 1 << 12, .channels = 32};
+  EXPECT_TRUE(BuildRingAllReduce(options).ok());
+  EXPECT_EQ(BuildMultiChannelRing(options).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Hierarchical, NodesAreAboutAsLargeAsThereAreNodes) {
+  EXPECT_EQ(RanksPerNode({.group_size = 1}), 1);
+  EXPECT_EQ(RanksPerNode({.group_size = 12}), 4);
+  EXPECT_EQ(RanksPerNode({.group_size = 16}), 4);
+  EXPECT_EQ(RanksPerNode({.group_size = 17}), 17);
+  EXPECT_EQ(RanksPerNode({.group_size = 12, .ranks_per_node = 2}), 2);
+  EXPECT_EQ(RanksPerNode({.group_size = 46'349}), 46'349);  // a prime; its square is above 2^31
+}
+
+// To sort out which of them waits for which would take 16 GB.
+TEST(Chain, ManyPiecesCostOnlyTheirOps) {
+  const Schedule schedule = *BuildChainBroadcast({.group_size = 4, .chunks_per_rank = 1 << 16});
+  EXPECT_EQ(schedule.ops_of(0).size(), 1U << 18);
+  EXPECT_EQ(schedule.ops_of(1).size(), 2U << 18);
+  EXPECT_EQ(schedule.ops_of(3).size(), 1U << 18);
+}
+
+TEST(InChannels, AsksForAListAndItsMirrorOnceForAllSlices) {
+  for (const bool mirror_odd : {false, true}) {
+    Schedule schedule;
+    schedule.group_size = 2;
+    schedule.input_chunks = 1;
+    int asked = 0;
+    schedule.ops_of = [&asked](Rank rank) {
+      ++asked;
+      return std::vector<Op>{{.kind = rank == 0 ? OpKind::kSend : OpKind::kRecv, .peer = 1 - rank}};
+    };
+    const Schedule sliced =
+        InChannels(std::move(schedule), {.slices = 8, .mirror_odd = mirror_odd});
+    EXPECT_EQ(sliced.ops_of(0).size(), 8U);
+    EXPECT_EQ(asked, mirror_odd ? 2 : 1);
+  }
 }
 
 TEST(Chunks, CoverTheBufferInOrderAndDifferByAtMostOneElement) {

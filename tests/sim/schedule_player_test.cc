@@ -113,6 +113,24 @@ TEST(ClosedForms, AreMissingOnlyWhereTheHeaderSaysSo) {
   }
 }
 
+TEST(ClosedForms, OfGatherAndScatterAreThoseOfRankZeroOnly) {
+  const CostModel model{.alpha = kAlpha, .beta = kBeta, .alpha_holds_ports = true};
+  for (const CatalogEntry& entry : Catalog()) {
+    if (!HasRoot(entry.collective)) {
+      continue;
+    }
+    const BuildOptions options = {.group_size = 6, .root = 4};
+    const auto predicted = PredictSeconds(entry, model, options, 1e6);
+    if (entry.collective == Collective::kGather || entry.collective == Collective::kScatter) {
+      EXPECT_FALSE(predicted) << NameOf(entry.collective);
+      continue;
+    }
+    ASSERT_TRUE(predicted) << entry.name << " " << NameOf(entry.collective);
+    EXPECT_NEAR(Play(*entry.build(options), 1e6, model), *predicted, 1e-9 * *predicted)
+        << entry.name << " " << NameOf(entry.collective);
+  }
+}
+
 TEST(ClosedForms, HoldForPiecesChannelsAndNodes) {
   for (const bool m1 : {true, false}) {
     const CostModel model{.alpha = kAlpha, .beta = kBeta, .alpha_holds_ports = m1};
