@@ -4,12 +4,11 @@
 #include <bit>
 
 #include "core/check.h"
+#include "core/log2.h"
 
 namespace ranklab::fabric {
 namespace {
 
-int FloorLog2(int n) { return std::bit_width(static_cast<unsigned>(n)) - 1; }
-int CeilLog2(int n) { return std::bit_width(static_cast<unsigned>(n) - 1U); }
 bool IsPowerOfTwo(int n) { return std::has_single_bit(static_cast<unsigned>(n)); }
 
 // One class of links, and a sane question.

@@ -2,14 +2,10 @@
 // of a pair takes part for both.
 #pragma once
 
-#include <bit>
-
+#include "core/log2.h"
 #include "core/units.h"
 
 namespace ranklab::collectives {
-
-constexpr int FloorLog2(int n) { return std::bit_width(static_cast<unsigned>(n)) - 1; }
-constexpr int CeilLog2(int n) { return std::bit_width(static_cast<unsigned>(n) - 1U); }
 
 // Ranks 0 to 2 pairs - 1 form the pairs.
 struct Folding {

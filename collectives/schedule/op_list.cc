@@ -5,40 +5,16 @@
 
 namespace ranklab::collectives {
 
-void OpList::Send(Rank to, Chunks chunks, std::int32_t channel) {
-  Add({.kind = OpKind::kSend,
-       .peer = to,
+void OpList::AddMessage(OpKind kind, Rank peer, Chunks chunks, std::int32_t channel) {
+  Add({.kind = kind,
+       .peer = peer,
        .chunk = chunks.first,
        .count = chunks.count,
        .channel = channel});
 }
 
-void OpList::Recv(Rank from, Chunks chunks, std::int32_t channel) {
-  Add({.kind = OpKind::kRecv,
-       .peer = from,
-       .chunk = chunks.first,
-       .count = chunks.count,
-       .channel = channel});
-}
-
-void OpList::RecvReduce(Rank from, Chunks chunks, std::int32_t channel) {
-  Add({.kind = OpKind::kRecvReduce,
-       .peer = from,
-       .chunk = chunks.first,
-       .count = chunks.count,
-       .channel = channel});
-}
-
-void OpList::Copy(Chunks target, std::int32_t source, std::int32_t channel) {
-  Add({.kind = OpKind::kCopy,
-       .chunk = target.first,
-       .count = target.count,
-       .source = source,
-       .channel = channel});
-}
-
-void OpList::Reduce(Chunks target, std::int32_t source, std::int32_t channel) {
-  Add({.kind = OpKind::kReduce,
+void OpList::AddLocal(OpKind kind, Chunks target, std::int32_t source, std::int32_t channel) {
+  Add({.kind = kind,
        .chunk = target.first,
        .count = target.count,
        .source = source,

@@ -22,11 +22,21 @@ class OpList {
  public:
   explicit OpList(std::int32_t chunks) : conflicts_(chunks) {}
 
-  void Send(Rank to, Chunks chunks, std::int32_t channel = 0);
-  void Recv(Rank from, Chunks chunks, std::int32_t channel = 0);
-  void RecvReduce(Rank from, Chunks chunks, std::int32_t channel = 0);
-  void Copy(Chunks target, std::int32_t source, std::int32_t channel = 0);
-  void Reduce(Chunks target, std::int32_t source, std::int32_t channel = 0);
+  void Send(Rank to, Chunks chunks, std::int32_t channel = 0) {
+    AddMessage(OpKind::kSend, to, chunks, channel);
+  }
+  void Recv(Rank from, Chunks chunks, std::int32_t channel = 0) {
+    AddMessage(OpKind::kRecv, from, chunks, channel);
+  }
+  void RecvReduce(Rank from, Chunks chunks, std::int32_t channel = 0) {
+    AddMessage(OpKind::kRecvReduce, from, chunks, channel);
+  }
+  void Copy(Chunks target, std::int32_t source, std::int32_t channel = 0) {
+    AddLocal(OpKind::kCopy, target, source, channel);
+  }
+  void Reduce(Chunks target, std::int32_t source, std::int32_t channel = 0) {
+    AddLocal(OpKind::kReduce, target, source, channel);
+  }
 
   // `after` is filled in here.
   void Add(Op op);
@@ -35,6 +45,9 @@ class OpList {
   std::vector<Op> Take() { return std::move(ops_); }
 
  private:
+  void AddMessage(OpKind kind, Rank peer, Chunks chunks, std::int32_t channel);
+  void AddLocal(OpKind kind, Chunks target, std::int32_t source, std::int32_t channel);
+
   ConflictScan conflicts_;
   FinishedBefore finished_;
   std::vector<Op> ops_;

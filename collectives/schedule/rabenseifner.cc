@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "collectives/schedule/folding.h"
+#include "collectives/schedule/halving.h"
 #include "collectives/schedule/in_channels.h"
 #include "collectives/schedule/op_list.h"
 #include "core/status.h"
@@ -26,27 +27,6 @@ void Fold(OpList& list, const Folding& folding, Rank rank) {
   }
 }
 
-// In the end the chunk of the rank's number is its own.
-void Halve(OpList& list, const Folding& folding, int number) {
-  std::int32_t first = 0;
-  for (std::int32_t half = folding.core / 2; half >= 1; half /= 2) {
-    const Rank peer = folding.RankOf(number ^ half);
-    const bool keeps_upper = (number & half) != 0;
-    list.Send(peer, {keeps_upper ? first : first + half, half});
-    first += keeps_upper ? half : 0;
-    list.RecvReduce(peer, {first, half});
-  }
-}
-
-void Double(OpList& list, const Folding& folding, int number) {
-  for (std::int32_t size = 1; size < folding.core; size *= 2) {
-    const Rank peer = folding.RankOf(number ^ size);
-    const std::int32_t mine = number & ~(size - 1);
-    list.Send(peer, {mine, size});
-    list.Recv(peer, {mine ^ size, size});
-  }
-}
-
 std::vector<Op> ListOf(const Folding& folding, Rank rank) {
   const Chunks all = {0, folding.core};
   OpList list(folding.core);
@@ -57,8 +37,9 @@ std::vector<Op> ListOf(const Folding& folding, Rank rank) {
     list.Recv(rank - 1, all);
     return list.Take();
   }
-  Halve(list, folding, folding.NumberOf(rank));
-  Double(list, folding, folding.NumberOf(rank));
+  const auto chunks_of = [](int first, int count) { return Chunks{first, count}; };
+  Halve(list, folding, folding.NumberOf(rank), chunks_of);
+  Double(list, folding, folding.NumberOf(rank), chunks_of);
   if (folding.paired(rank)) {
     list.Send(rank + 1, all);
   }

@@ -1,6 +1,7 @@
 #include "collectives/schedule/recursive_halving.h"
 
 #include "collectives/schedule/folding.h"
+#include "collectives/schedule/halving.h"
 #include "collectives/schedule/op_list.h"
 #include "core/status.h"
 
@@ -8,9 +9,11 @@ namespace ranklab::collectives {
 namespace {
 
 // The blocks of `count` numbers from `first` on: two each where ranks are paired.
-Chunks BlocksOf(const Folding& folding, int first, int count) {
-  const Rank begin = folding.RankOf(first);
-  return {begin, folding.RankOf(first + count) - begin};
+auto BlocksOf(const Folding& folding) {
+  return [folding](int first, int count) {
+    const Rank begin = folding.RankOf(first);
+    return Chunks{begin, folding.RankOf(first + count) - begin};
+  };
 }
 
 std::vector<Op> ReduceScatterList(const Folding& folding, Rank rank, int size) {
@@ -24,13 +27,7 @@ std::vector<Op> ReduceScatterList(const Folding& folding, Rank rank, int size) {
   if (folding.paired(rank)) {
     list.RecvReduce(rank + 1, all);
   }
-  const int number = folding.NumberOf(rank);
-  for (int half = folding.core / 2; half >= 1; half /= 2) {
-    const Rank peer = folding.RankOf(number ^ half);
-    const int kept = number & ~(half - 1);
-    list.Send(peer, BlocksOf(folding, kept ^ half, half));
-    list.RecvReduce(peer, BlocksOf(folding, kept, half));
-  }
+  Halve(list, folding, folding.NumberOf(rank), BlocksOf(folding));
   if (folding.paired(rank)) {
     list.Send(rank + 1, {rank + 1});
   }
@@ -48,13 +45,7 @@ std::vector<Op> AllGatherList(const Folding& folding, Rank rank, int size) {
   if (folding.paired(rank)) {
     list.Recv(rank + 1, {rank + 1});
   }
-  const int number = folding.NumberOf(rank);
-  for (int count = 1; count < folding.core; count *= 2) {
-    const Rank peer = folding.RankOf(number ^ count);
-    const int mine = number & ~(count - 1);
-    list.Send(peer, BlocksOf(folding, mine, count));
-    list.Recv(peer, BlocksOf(folding, mine ^ count, count));
-  }
+  Double(list, folding, folding.NumberOf(rank), BlocksOf(folding));
   if (folding.paired(rank)) {
     list.Send(rank + 1, all);
   }
