@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 lab=${1:-labs/compare.yaml}
 [ $# -gt 0 ] && shift
-echo "demo: 1. install missing packages   2. build (the first time about 6 minutes)   3. run $lab"
+echo "demo: 1. install missing packages   2. build (the first time about 8 minutes)   3. run $lab"
 scripts/setup.sh build
 cmake --preset release >build-demo.log 2>&1 || { cat build-demo.log >&2; exit 2; }
 rm -f build-demo.log
