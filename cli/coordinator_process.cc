@@ -12,6 +12,7 @@
 #include "cli/forecast.h"
 #include "cli/signals.h"
 #include "coordinator/coordinator_service.h"
+#include "coordinator/host_clock.h"
 #include "core/log.h"
 #include "core/status.h"
 #include "core/status_latch.h"
@@ -44,6 +45,7 @@ int RunCoordinatorProcess(const CoordinatorProcessOptions& options) {
   std::atomic<int> exit_code{kSuccess};
   coordinator::CoordinatorOptions service_options;
   service_options.build = kBuild;
+  service_options.clock = coordinator::HostClock();
   service_options.once = options.once;
   service_options.forecast = ForecastCell;
   service_options.finished = [&](int code) {

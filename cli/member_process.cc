@@ -14,6 +14,7 @@
 #include "cli/exit_code.h"
 #include "cli/server_member.h"
 #include "cli/signals.h"
+#include "coordinator/host_clock.h"
 #include "coordinator/member_session.h"
 #include "core/log.h"
 #include "core/status.h"
@@ -101,6 +102,7 @@ class MemberProcess {
     coordinator::SessionOptions session;
     session.coordinator = options_.coordinator;
     session.join_timeout = options_.join_timeout;
+    session.clock = coordinator::HostClock();
     v1::JoinRequest& join = session.join;
     join.set_role(options_.role == Role::kWorker ? v1::ROLE_WORKER : v1::ROLE_SERVER);
     join.set_host(AdvertisedHost(options_));

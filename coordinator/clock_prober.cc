@@ -36,18 +36,26 @@ void ClockProber::Answered(const grpc::Status& status, Nanos answered) {
     return;
   }
   if (status.ok()) {
-    alignment_.Add(question_->asked, Nanos(question_->reply.now_ns()), answered);
+    Align(answered);
   }
   question_.reset();
-  if (const auto best = alignment_.At(loop_.Now())) {
-    absl::MutexLock lock(&mutex_);
-    clock_ = *best;
-  }
   ++asked_;
   const Nanos pause = asked_ < kQuickQuestions ? kQuickPause : longest_pause_;
   timer_ = loop_.RunAt(loop_.Now() + pause, [self = shared_from_this()] { self->Ask(); });
   if (status.ok()) {
     answered_();  // last: it may end us
+  }
+}
+
+void ClockProber::Align(Nanos answered) {
+  const bool shared = !own_clock_.empty() && question_->reply.clock() == own_clock_;
+  if (shared) {
+    return;  // clock_ stays zero, and is exact
+  }
+  alignment_.Add(question_->asked, Nanos(question_->reply.now_ns()), answered);
+  if (const auto best = alignment_.At(loop_.Now())) {
+    absl::MutexLock lock(&mutex_);
+    clock_ = *best;
   }
 }
 

@@ -1,8 +1,10 @@
 // Asks the coordinator for its clock, quickly at first, then at a steady pace: keeps a member's
-// clock aligned, and is a sign of the coordinator's life.
+// clock aligned (one that is the coordinator's own needs no alignment), and is a sign of the
+// coordinator's life.
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include <absl/base/thread_annotations.h>
 #include <absl/functional/any_invocable.h>
@@ -20,8 +22,13 @@ namespace ranklab::coordinator {
 class ClockProber final : public std::enable_shared_from_this<ClockProber> {
  public:
   // `answered` runs on the loop for each answer, until Cancel.
-  ClockProber(EventLoop& loop, v1::Coordinator::Stub& stub, absl::AnyInvocable<void()> answered)
-      : loop_(loop), stub_(stub), answered_(std::move(answered)) {}
+  // `own_clock`: which clock the loop reads (host_clock.h).
+  ClockProber(EventLoop& loop, v1::Coordinator::Stub& stub, std::string own_clock,
+              absl::AnyInvocable<void()> answered)
+      : loop_(loop),
+        stub_(stub),
+        own_clock_(std::move(own_clock)),
+        answered_(std::move(answered)) {}
 
   void Begin();
   // No pause between two questions is longer: what watches for answers knows how many it may miss.
@@ -29,7 +36,7 @@ class ClockProber final : public std::enable_shared_from_this<ClockProber> {
   void Cancel();  // no more questions, and nothing is called any more
   void Await();   // after Cancel: until gRPC has let go of the last question
 
-  ClockOffset clock() const;  // from any thread; zero before the first answer
+  ClockOffset clock() const;  // from any thread; zero before the first answer, and if shared
 
  private:
   struct Question {
@@ -41,9 +48,11 @@ class ClockProber final : public std::enable_shared_from_this<ClockProber> {
 
   void Ask();
   void Answered(const grpc::Status& status, Nanos answered);
+  void Align(Nanos answered);
 
   EventLoop& loop_;
   v1::Coordinator::Stub& stub_;
+  std::string own_clock_;
   absl::AnyInvocable<void()> answered_;
   Nanos longest_pause_ = std::chrono::milliseconds(500);
   std::unique_ptr<Question> question_;  // at most one is under way

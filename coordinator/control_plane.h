@@ -24,6 +24,7 @@ namespace ranklab::coordinator {
 
 struct CoordinatorOptions {
   std::string build;
+  std::string clock{};  // host_clock.h; empty: every member aligns its own by round trips
   Nanos suspect_after = std::chrono::seconds(5);
   ForecastFn forecast;
   // Runs on the loop when the lab is over and the service was told to end with it (--once), or when

@@ -15,7 +15,7 @@ class CoordinatorService::Core final : public v1::Coordinator::CallbackService,
                                        public std::enable_shared_from_this<Core> {
  public:
   Core(EventLoop& loop, CoordinatorOptions options)
-      : loop_(loop), plane_(loop, std::move(options)) {}
+      : loop_(loop), clock_(options.clock), plane_(loop, std::move(options)) {}
 
   grpc::ServerBidiReactor<v1::MemberMessage, v1::CoordinatorMessage>* Session(
       grpc::CallbackServerContext* context) override;
@@ -39,6 +39,7 @@ class CoordinatorService::Core final : public v1::Coordinator::CallbackService,
 
  private:
   EventLoop& loop_;
+  const std::string clock_;
   ControlPlane plane_;
 };
 
@@ -216,6 +217,7 @@ grpc::ServerUnaryReactor* CoordinatorService::Core::ReadClock(grpc::CallbackServ
                                                               const v1::ReadClockRequest*,
                                                               v1::ReadClockReply* reply) {
   reply->set_now_ns(loop_.Now().count());
+  reply->set_clock(clock_);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(grpc::Status::OK);
   return reactor;

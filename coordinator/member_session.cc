@@ -40,8 +40,8 @@ class MemberSession::Core final
         options_(std::move(options)),
         events_(std::move(events)),
         stub_(v1::Coordinator::NewStub(OpenChannel(options_.coordinator))),
-        prober_(
-            std::make_shared<ClockProber>(loop_, *stub_, [this] { last_heard_ = loop_.Now(); })) {}
+        prober_(std::make_shared<ClockProber>(loop_, *stub_, options_.clock,
+                                              [this] { last_heard_ = loop_.Now(); })) {}
 
   void Begin();
   void Send(v1::MemberMessage message);

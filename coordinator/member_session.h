@@ -19,6 +19,7 @@ namespace ranklab::coordinator {
 struct SessionOptions {
   std::string coordinator;  // "host:port"
   v1::JoinRequest join;
+  std::string clock{};  // host_clock.h; where the coordinator has the same, the offset is 0
   Nanos join_timeout{};  // until Joined has come; DeadlineExceeded names the address
   Nanos heartbeat_every = std::chrono::milliseconds(200);
   // Of the coordinator's silence, until an assignment says what its lab has.

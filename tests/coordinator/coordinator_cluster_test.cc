@@ -277,7 +277,8 @@ TEST_F(CoordinatorClusterTest, NobodyAtTheAddressIsSaidWithTheAddress) {
   EXPECT_THAT(MessageOf(client.status()), HasSubstr(address));
 }
 
-// Both loops read one steady clock, so the true offset is 0 and must lie within the residual.
+// Neither says whose clock it reads, so they ask. Both loops read one steady clock: the true offset
+// is 0 and must lie within the residual.
 TEST_F(CoordinatorClusterTest, ClocksAreAlignedWithinTheirResidual) {
   FakeMember& member = AddJoined();
   const Nanos give_up = member_loop.Now() + seconds(20);
