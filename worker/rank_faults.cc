@@ -21,6 +21,14 @@ bool PauseFallsOn(const Pause& pause, Step at_step, Step step) {
 
 }  // namespace
 
+bool IsKill(const FaultChange& change) {
+  return std::holds_alternative<Kill>(change.injection.effect);
+}
+
+bool IsOfLink(const FaultChange& change) {
+  return std::holds_alternative<ShapeLink>(change.injection.effect);
+}
+
 RankFaults::RankFaults(Rank rank, int workers, const experiment::Scenario& scenario)
     : rank_(rank), workers_(workers) {
   for (const experiment::Injection& injection : scenario.injections) {
@@ -117,6 +125,18 @@ Nanos RankFaults::PauseOf() const {
     }
   }
   return total;
+}
+
+std::vector<ShapeLink> RankFaults::Links() const {
+  absl::MutexLock lock(&mutex_);
+  std::vector<ShapeLink> links;
+  for (const Active& active : active_) {
+    const auto* link = std::get_if<ShapeLink>(&active.injection.effect);
+    if (active.in_force && link != nullptr) {
+      links.push_back(*link);
+    }
+  }
+  return links;
 }
 
 bool RankFaults::Killed() const {

@@ -27,6 +27,9 @@ struct FaultChange {
   bool begins = true;
 };
 
+bool IsKill(const FaultChange& change);
+bool IsOfLink(const FaultChange& change);
+
 // Safe from any thread: the training thread asks, the loop adds.
 class RankFaults {
  public:
@@ -42,6 +45,7 @@ class RankFaults {
   Stretch StretchOf(experiment::Phase phase) const;
   Nanos PauseOf() const;  // at the start of the step, modelled time
   bool Killed() const;
+  std::vector<experiment::ShapeLink> Links() const;  // of this rank, in the order of their entries
 
  private:
   struct Active {

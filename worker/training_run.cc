@@ -159,30 +159,34 @@ absl::StatusOr<StepRecord> TrainingRun::OneStep(Step step) {
 }
 
 void TrainingRun::ApplyFaults(const std::vector<FaultChange>& changes, Step step) {
-  bool links_changed = false;
-  for (const FaultChange& change : changes) {
-    if (const auto* link = std::get_if<experiment::ShapeLink>(&change.injection.effect)) {
-      links_changed = true;
-      if (change.begins) {
-        network_.ShapeLink(*link);
-      } else {
-        network_.ResetLinks();
-      }
-    }
-  }
-  if (links_changed) {
-    observer_.OnPhase(step, "links reshaped");
+  if (std::any_of(changes.begin(), changes.end(), IsOfLink)) {
+    ReshapeLinks(step);
   }
   input_->SlowDown(Nanos(static_cast<std::int64_t>(
       static_cast<double>(faults_.StretchOf(Phase::kInput).extra.count()) * options_.time_scale)));
   if (faults_.Killed()) {
-    for (const FaultChange& change : changes) {
+    EndProcess(changes, step);
+  }
+}
+
+// From a clean start: what ends gives way to an entry of the same link that is still in force.
+void TrainingRun::ReshapeLinks(Step step) {
+  network_.ResetLinks();
+  for (const experiment::ShapeLink& link : faults_.Links()) {
+    network_.ShapeLink(link);
+  }
+  observer_.OnPhase(step, "links reshaped");
+}
+
+void TrainingRun::EndProcess(const std::vector<FaultChange>& changes, Step step) {
+  for (const FaultChange& change : changes) {
+    if (IsKill(change)) {
       observer_.OnFault(change, step, "SIGKILL");
     }
-    aborted_.SleepUnlessSet(kLogLeaves);
-    // As the kernel's out-of-memory killer would: no goodbye to the peers.
-    kill(getpid(), SIGKILL);
   }
+  aborted_.SleepUnlessSet(kLogLeaves);
+  // As the kernel's out-of-memory killer would: no goodbye to the peers.
+  kill(getpid(), SIGKILL);
 }
 
 // What was applied, as measured in the step where it began or ended, beside the step before.

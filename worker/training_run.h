@@ -85,6 +85,8 @@ class TrainingRun {
  private:
   absl::StatusOr<experiment::StepRecord> OneStep(Step step);
   void ApplyFaults(const std::vector<FaultChange>& changes, Step step);
+  void ReshapeLinks(Step step);
+  void EndProcess(const std::vector<FaultChange>& changes, Step step);
   std::string Describe(const FaultChange& change) const;
   absl::StatusOr<TrainingResult> Evaluate(TrainingResult result);
   void AddCalibration(TrainingResult& result) const;

@@ -118,5 +118,28 @@ TEST(RankFaults, ALinkConcernsItsSenderAndBothEndsWhenBothDirections) {
   EXPECT_EQ(changes(3), 1U) << "a server has no steps: the worker shapes its way here";
 }
 
+// Two entries of one link: when the later one ends, the earlier one is still to be shaped.
+TEST(RankFaults, LinksAreThoseInForceHoweverOthersEnd) {
+  const Endpoint here{Role::kWorker, 0};
+  const Endpoint there{Role::kWorker, 1};
+  const auto link = [&](double bandwidth) {
+    return ShapeLink{.from = here, .to = there, .spec = {.bandwidth = {bandwidth}}};
+  };
+  Scenario scenario;
+  scenario.injections = {At(1, 0, link(1e6)), At(2, 2, link(1e3)), At(3, 0, link(1e5))};
+  RankFaults faults(0, 2, scenario);
+  const auto bandwidths = [&](Step step) {
+    faults.BeginStep(step);
+    std::vector<double> found;
+    for (const ShapeLink& shaped : faults.Links()) {
+      found.push_back(shaped.spec.bandwidth.bytes_per_second);
+    }
+    return found;
+  };
+  EXPECT_EQ(bandwidths(1), (std::vector<double>{1e6}));
+  EXPECT_EQ(bandwidths(2), (std::vector<double>{1e6, 1e3}));
+  EXPECT_EQ(bandwidths(3), (std::vector<double>{1e6, 1e5})) << "one ends where another begins";
+}
+
 }  // namespace
 }  // namespace ranklab::worker
