@@ -18,11 +18,12 @@ std::string WordsOf(const IntegerRange& range) {
 }
 
 std::string WordsOf(const NumberRange& range) {
+  const std::string from =
+      absl::StrFormat("a number %s %g", range.open ? "above" : "of at least", range.least);
   if (range.most >= 1e18) {
-    return absl::StrFormat("a number %s %g", range.open ? "above" : "of at least", range.least);
+    return from;
   }
-  return absl::StrFormat("a number %s %g and up to %g", range.open ? "above" : "of at least",
-                         range.least, range.most);
+  return absl::StrFormat("%s and %s %g", from, range.open_end ? "below" : "up to", range.most);
 }
 
 constexpr std::string_view kDurationWords = "a duration with its unit, such as 500ms, 5us or 2s";
@@ -154,7 +155,7 @@ void Fields::Number(std::string_view key, const NumberRange& range, double& valu
   }
   const std::optional<double> number = ParseNumber(*text);
   if (!number || *number < range.least || *number > range.most ||
-      (range.open && *number == range.least)) {
+      (range.open && *number == range.least) || (range.open_end && *number == range.most)) {
     Fail(key, words);
     return;
   }

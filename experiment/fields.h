@@ -24,7 +24,8 @@ struct IntegerRange {
 struct NumberRange {
   double least = 0;
   double most = 1e18;
-  bool open = false;  // `least` itself is not in it
+  bool open = false;      // `least` itself is not in it
+  bool open_end = false;  // nor is `most`
 };
 
 // "labs/x.yaml:12: exchange.algorithm is "rign"; one of auto, ring".

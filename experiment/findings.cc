@@ -59,6 +59,7 @@ double WorstFactor(const CellSummary& summary) {
 struct Why {
   std::string cause{};
   std::string text{};
+  bool late = false;  // because this machine did not keep up
   void Add(const std::string& word, const std::string& reason) {
     cause += (cause.empty() ? "" : ", ") + word;
     text += (text.empty() ? "" : "; ") + reason;
@@ -73,10 +74,12 @@ Why WhyAbove(const LabSpec& spec, const CellSummary& summary, double lateness_se
   if (lateness_seconds > 0.01 * summary.step_seconds.median) {
     why.Add("late compute", absl::StrFormat("compute ran %.3g ms a step past its modelled end",
                                             lateness_seconds * 1e3));
+    why.late = true;
   }
   if (LateShare(summary) > 0.01) {
     why.Add("late messages",
             absl::StrFormat("%.0f %% of the messages were late", LateShare(summary) * 100));
+    why.late = true;
   }
   if (spec.compute.native()) {
     why.Add("native compute", "compute is native, and the prediction has only the network");
@@ -92,12 +95,11 @@ constexpr std::string_view kRaiseTimeScale =
 
 Finding AbovePrediction(const LabSpec& spec, const CellSummary& summary, double lateness_seconds) {
   const Why why = WhyAbove(spec, summary, lateness_seconds);
-  const bool late = why.cause.find("late ") != std::string::npos;
   return {.code = "ABOVE_PREDICTION",
           .cause = why.cause,
           .text = absl::StrFormat("the step took %.2f times the predicted %.3g ms: %s",
                                   summary.ratio, summary.predicted_seconds * 1e3, why.text),
-          .remedy = late ? std::string(kRaiseTimeScale) : "",
+          .remedy = why.late ? std::string(kRaiseTimeScale) : "",
           .severity = summary.ratio};
 }
 
@@ -126,9 +128,8 @@ std::vector<Finding> FindingsOf(const LabSpec& spec, const CellSummary& summary,
         {.code = "RATE_DIVIDED",
          .text = absl::StrFormat(
              "asynchronous, so each worker's gradient is an update of its own, "
-             "at the learning rate %g / %d workers = %g%s",
-             spec.train.learning_rate, summary.workers, spec.train.learning_rate / summary.workers,
-             spec.train.optimizer == "momentum" ? kMomentumOfStaleGradients : ""),
+             "at the learning rate of its step divided by the %d workers%s",
+             summary.workers, spec.train.optimizer == "momentum" ? kMomentumOfStaleGradients : ""),
          .severity = static_cast<double>(summary.workers)});
   }
   if (LateShare(summary) > kLateShareToReport) {

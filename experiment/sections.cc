@@ -67,7 +67,7 @@ void ReadTokens(Fields& fields, DataSpec& data) {
     fields.OnlyFor(key, grammar, "grammar", data.kind);
   }
   fields.Integer("vocabulary", {.least = 2, .most = 256}, data.vocabulary);
-  fields.Integer("branching", {.least = 1, .most = data.vocabulary}, data.branching);
+  fields.Integer("branching", {.least = 2, .most = data.vocabulary}, data.branching);
   fields.Integer("shortest", {.least = 2, .most = 1 << 20}, data.shortest);
   fields.OnlyFor("file", data.kind == "text", "text", data.kind);
   fields.Text("file", data.file);
@@ -98,8 +98,10 @@ void ReadOptimizer(Fields& fields, TrainSpec& train) {
   fields.OneOf("optimizer", std::array<std::string_view, 3>{"sgd", "momentum", "adamw"},
                train.optimizer);
   fields.Number("momentum", {.least = 0, .most = 1}, train.momentum);
-  fields.Number("beta1", {.least = 0, .most = 1}, train.beta1);
-  fields.Number("beta2", {.least = 0, .most = 1}, train.beta2);
+  // With 1 the bias correction 1 - beta^t would be 0, and divided by.
+  constexpr NumberRange kBeta = {.least = 0, .most = 1, .open_end = true};
+  fields.Number("beta1", kBeta, train.beta1);
+  fields.Number("beta2", kBeta, train.beta2);
   fields.Number("epsilon", {.least = 0, .open = true}, train.epsilon);
   fields.Number("weight_decay", {.least = 0}, train.weight_decay);
   fields.Number("clip_norm", {.least = 0, .open = true}, train.clip_norm);

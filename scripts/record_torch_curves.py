@@ -30,13 +30,13 @@ RUNS = [
 ]
 
 GPT = {"layers": 2, "hidden": 32, "heads": 2, "context": 24}
-GRAMMAR = {"vocabulary": 4, "branching": 1, "samples": 100, "shortest": 5}
+GRAMMAR = {"vocabulary": 4, "branching": 2, "samples": 100, "shortest": 5}
 GPT_BATCH = 16  # 100 samples: batch 7 is short
 # Rates at which PyTorch's own curves in fp32 and fp64 agree to 1e-5: with larger ones AdamW turns
 # the rounding of gradients near 0 into whole steps.
 GPT_RUNS = [
-    {"tied": True, "optimizer": "momentum", "learning_rate": 0.1, "momentum": 0.9},
-    {"tied": False, "optimizer": "sgd", "learning_rate": 0.25},
+    {"tied": False, "optimizer": "momentum", "learning_rate": 0.05, "momentum": 0.5},
+    {"tied": False, "optimizer": "sgd", "learning_rate": 0.15},
     {"tied": True, "optimizer": "adamw", "learning_rate": 0.003, "weight_decay": 0.1},
     {"tied": True, "optimizer": "adamw", "learning_rate": 0.003, "clip_norm": 0.5},
 ]

@@ -82,9 +82,9 @@ absl::StatusOr<Dataset> MakeGrammar(const experiment::DataSpec& spec) {
         "a grammar's %d samples of %d tokens; at least 1 of 2, at most %d tokens", spec.samples,
         spec.context, kMaxTokens);
   }
-  if (spec.vocabulary < 2 || spec.vocabulary > kMaxVocabulary || spec.branching < 1 ||
+  if (spec.vocabulary < 2 || spec.vocabulary > kMaxVocabulary || spec.branching < 2 ||
       spec.branching > spec.vocabulary) {
-    return InvalidArgument("a grammar of %d tokens with %d successors; 2 to %d, with 1 to all",
+    return InvalidArgument("a grammar of %d tokens with %d successors; 2 to %d, with 2 to all",
                            spec.vocabulary, spec.branching, kMaxVocabulary);
   }
   if (spec.shortest != 0 && (spec.shortest < 2 || spec.shortest > spec.context)) {

@@ -16,11 +16,11 @@ namespace ranklab::worker {
 // one token alone is another distribution. Samples have spec.shortest to spec.context tokens,
 // uniformly, and are padded with token 0 and no target. spec.samples are for training, a quarter as
 // many for the test. loss_floor is the entropy, exactly, for an infinite test split.
-// Errors: InvalidArgument, sizes out of range.
+// Errors: InvalidArgument, sizes out of range; also one successor, whose floor of 0 would be none.
 absl::StatusOr<Dataset> MakeGrammar(const experiment::DataSpec& spec);
 
-// (2 - 2^(2 - branching)) log 2 nats; 0 for one successor. Source: Shannon, "A mathematical theory
-// of communication", 1948, the entropy of a Markov source.
+// (2 - 2^(2 - branching)) log 2 nats. Source: Shannon, "A mathematical theory of communication",
+// 1948, the entropy of a Markov source.
 double EntropyOf(int branching);
 
 }  // namespace ranklab::worker

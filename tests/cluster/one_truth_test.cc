@@ -34,8 +34,8 @@ exchange: {bucket: 32KiB, first_bucket: 4KiB}
 constexpr char kGptHead[] = R"(name: truth
 seed: 3
 model:   {kind: gpt, layers: 2, hidden: 32, heads: 2, context: 8}
-data:    {kind: grammar, vocabulary: 4, branching: 1, samples: 256, shortest: 3}
-train:   {steps: 50, global_batch: 32, optimizer: adamw, learning_rate: 0.004, epsilon: 1e-5,
+data:    {kind: grammar, vocabulary: 4, branching: 2, samples: 256, shortest: 3}
+train:   {steps: 50, global_batch: 32, optimizer: adamw, learning_rate: 0.002, epsilon: 1e-5,
           ramp_steps: 10, schedule: cosine}
 cluster: {workers: 4, servers: 2, device: cpu}
 exchange: {bucket: 32KiB, first_bucket: 4KiB}
@@ -72,15 +72,16 @@ void ExpectOneHash(const CellSummary& cell) {
   EXPECT_TRUE(cell.hash_equal_across_ranks);
 }
 
-// The first cell is the oracle.
-void ExpectOneTruth(const Record& record, std::size_t count) {
+// The first cell is the oracle. It learns, since curves that stand still would agree too: at most
+// the share `left` of its first loss, over the least there is, is left at the end.
+void ExpectOneTruth(const Record& record, std::size_t count, double left = 0.5) {
   const std::vector<CellSummary> cells = record.Cells();
   ASSERT_EQ(cells.size(), count);
   const CellSummary& oracle = cells.front();
   ASSERT_EQ(oracle.exchange, "none");
   ASSERT_EQ(oracle.loss_curve.size(), 50U);
-  // It learns: curves that stand still would agree too.
-  EXPECT_LT(oracle.loss_curve.back(), 0.5 * oracle.loss_curve.front());
+  const double floor = oracle.loss_floor;
+  EXPECT_LT(oracle.loss_curve.back() - floor, left * (oracle.loss_curve.front() - floor));
   for (const CellSummary& cell : cells) {
     SCOPED_TRACE(NameOf(cell));
     ExpectSameCurve(cell, oracle);
@@ -169,7 +170,7 @@ TEST(OneTruth, AGptLearnsTheSameOverEveryExchangeAndInMicroBatches) {
     sweep: {exchange: [{kind: collective, algorithm: ring}, {kind: ps}]}
 )",
                         kGptHead),
-                 1 + 9 + 2);
+                 1 + 9 + 2, /*left=*/0.7);
 }
 
 TEST(OneTruth, RingAndRankOrderGiveTheSameHashInEveryRun) {

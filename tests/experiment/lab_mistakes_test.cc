@@ -53,7 +53,9 @@ TEST(LabReader, SaysWhatAGptNeeds) {
   EXPECT_EQ(Refusal(with(gpt, "{kind: grammar, shortest: 17}")),
             "x.yaml:3: data.shortest is 17; at most model.context, 16");
   EXPECT_EQ(Refusal(with(gpt, "{kind: grammar, branching: 20}")),
-            "x.yaml:3: data.branching is \"20\"; a whole number from 1 to 16");
+            "x.yaml:3: data.branching is \"20\"; a whole number from 2 to 16");
+  EXPECT_EQ(Refusal(with(gpt, "{kind: grammar, branching: 1}")),
+            "x.yaml:3: data.branching is \"1\"; a whole number from 2 to 16");
   EXPECT_EQ(Refusal(with(gpt, "{kind: text}")),
             "x.yaml:3: data.file is missing; any file, relative to the lab file; its bytes are "
             "tokens");
@@ -68,6 +70,10 @@ TEST(LabReader, SaysWhatAGptNeeds) {
 TEST(LabReader, SaysWhichOptimizersAndSchedulesThereAre) {
   EXPECT_EQ(Refusal(With("train", "train: {steps: 10, global_batch: 8, optimizer: adam}")),
             "x.yaml:4: train.optimizer is \"adam\"; one of sgd, momentum, adamw");
+  for (const std::string beta : {"beta1", "beta2"}) {
+    EXPECT_EQ(Refusal(With("train", "train: {steps: 10, global_batch: 8, " + beta + ": 1}")),
+              "x.yaml:4: train." + beta + " is \"1\"; a number of at least 0 and below 1");
+  }
   EXPECT_EQ(Refusal(With("train", "train: {steps: 10, global_batch: 8, clip_norm: 1}",
                          With("exchange", "exchange: {kind: ps}"))),
             "x.yaml:4: train.clip_norm needs the whole gradient, of which a parameter server sees "

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/status.h"
+#include "experiment/findings.h"
 #include "experiment/lab_reader.h"
 
 namespace ranklab::experiment {
@@ -245,6 +246,38 @@ TEST(Findings, LateMessagesAndAStepAboveItsPrediction) {
                         Field(&Finding::text,
                               "20 of 100 messages (20 %) arrived later than the fabric "
                               "would have delivered them, at fabric.time_scale 100"))));
+}
+
+TEST(Findings, OnlyLatenessAsksForMoreTime) {
+  const Lab lab =
+      ReadOne("cluster: {workers: 1}\nfabric: {preset: nvlink4}\ncompute: {model: a100}\n");
+  CellRun run = RunOf(0, 1, {Steps({{2, 0, 10}})});
+  run.time_scale = 100;
+  run.predicted_seconds = 50e-6;
+  EXPECT_THAT(
+      Summarize(lab, std::vector{run}).at(0).findings,
+      ElementsAre(AllOf(Field(&Finding::cause, "unexplained"), Field(&Finding::remedy, ""))));
+  run.workers[0].messages = 100;
+  run.workers[0].could_not_keep_up = 5;
+  EXPECT_THAT(Summarize(lab, std::vector{run}).at(0).findings,
+              ElementsAre(Field(&Finding::remedy, HasSubstr("raise fabric.time_scale"))));
+}
+
+// The rate of a step also grows with the batch, by train.scale_rate: no number of the file's own.
+TEST(Findings, AnAsynchronousRateIsDividedWhateverItsScale) {
+  const Lab lab =
+      ReadOne("cluster: {workers: 2}\nexchange: {kind: ps, staleness: 2}\ncompute: {threads: 1}\n");
+  LabSpec spec = lab.parts.at(0).cells.at(0).spec;
+  spec.train.learning_rate = 0.5;
+  spec.train.scale_rate = "linear";
+  CellSummary summary;
+  summary.workers = 2;
+  EXPECT_THAT(FindingsOf(spec, summary, /*cores=*/0, /*lateness_seconds=*/0),
+              ElementsAre(AllOf(Field(&Finding::code, "RATE_DIVIDED"),
+                                Field(&Finding::text,
+                                      "asynchronous, so each worker's gradient is an update of its "
+                                      "own, at the learning rate of its step divided by the 2 "
+                                      "workers"))));
 }
 
 }  // namespace

@@ -143,6 +143,8 @@ TEST(Grammar, SaysWhatIsOutOfRange) {
   };
   EXPECT_THAT(refusal([](auto& spec) { spec.context = 1; }), HasSubstr("400 samples of 1 tokens"));
   EXPECT_THAT(refusal([](auto& spec) { spec.branching = 7; }), HasSubstr("with 7 successors"));
+  EXPECT_THAT(refusal([](auto& spec) { spec.branching = 1; }), HasSubstr("with 1 successors"))
+      << "its floor is 0, as of data whose floor nobody knows";
   EXPECT_THAT(refusal([](auto& spec) { spec.shortest = 33; }), HasSubstr("33 tokens; 2 to 32"));
 }
 
