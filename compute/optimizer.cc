@@ -1,7 +1,6 @@
 #include "compute/optimizer.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "compute/operations.h"
@@ -10,8 +9,6 @@
 
 namespace ranklab::compute {
 namespace {
-
-constexpr std::array<std::string_view, 3> kNames = {"sgd", "momentum", "adamw"};
 
 // Counts updates, and keeps tensors as long as the parameters, zero at first.
 class CountingOptimizer : public Optimizer {
@@ -39,9 +36,9 @@ class CountingOptimizer : public Optimizer {
     return state;
   }
 
-  std::int64_t updates() const final { return updates_; }
-
  protected:
+  std::int64_t updates() const { return updates_; }  // that were applied
+
   // `rate`: of this update, which is number updates() + 1.
   virtual absl::Status Update(const TensorView& parameters, const TensorView& gradients,
                               float scale, float rate) = 0;
@@ -141,8 +138,6 @@ absl::StatusOr<std::unique_ptr<Optimizer>> MakeOptimizer(const OptimizerSpec& sp
   return InvalidArgument("optimizer is \"%s\"; one of sgd, momentum, adamw", spec.name);
 }
 
-std::span<const std::string_view> OptimizerNames() { return kNames; }
-
 fabric::Operation CostOfOptimizer(std::string_view name, std::int64_t n) {
   if (name == "sgd") {
     return CostOfElementwise(n, /*reads=*/2, /*writes=*/1);
@@ -158,6 +153,10 @@ absl::StatusOr<double> ClipFactor(const TensorView& gradients, double scale, dou
   ASSIGN_OR_RETURN(const double squares, SumOfSquares(gradients));
   constexpr double kTiny = 1e-6;
   return std::min(1.0, limit / (scale * std::sqrt(squares) + kTiny));
+}
+
+fabric::Operation CostOfClipFactor(std::int64_t n) {
+  return CostOfElementwise(n, /*reads=*/1, /*writes=*/0);
 }
 
 }  // namespace ranklab::compute

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,8 +30,6 @@ class Optimizer {
 
   // Named state tensors ("momentum", "variance"). Empty before the first Apply.
   virtual std::vector<std::pair<std::string, TensorView>> State() = 0;
-
-  virtual std::int64_t updates() const = 0;  // that were applied
 };
 
 struct OptimizerSpec {
@@ -42,8 +39,6 @@ struct OptimizerSpec {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adamw
   double weight_decay = 0.0;                          // adamw; of every parameter
 };
-
-std::span<const std::string_view> OptimizerNames();
 
 // sgd: p -= lr g. momentum: v = m v + g, p -= lr v, with v = 0 at first, which is PyTorch's
 // torch.optim.SGD without dampening and not the form that multiplies g by lr before it enters v.
@@ -62,5 +57,8 @@ fabric::Operation CostOfOptimizer(std::string_view name, std::int64_t n);
 // Bengio, "On the difficulty of training recurrent neural networks", ICML 2013; as PyTorch's
 // clip_grad_norm_. Needs every gradient, and so has no place on a server, which holds a part.
 absl::StatusOr<double> ClipFactor(const TensorView& gradients, double scale, double limit);
+
+// Of one ClipFactor of n gradients: a pass that reads them and leaves one number.
+fabric::Operation CostOfClipFactor(std::int64_t n);
 
 }  // namespace ranklab::compute

@@ -23,10 +23,13 @@ compute::OptimizerSpec OptimizerOf(const experiment::LabSpec& spec) {
           .weight_decay = train.weight_decay};
 }
 
-std::string_view WorkerOptimizer(const experiment::LabSpec& spec) {
+WorkerUpdate WorkerUpdateOf(const experiment::LabSpec& spec) {
   const bool on_server =
       std::holds_alternative<experiment::ParameterServerSpec>(spec.exchange.kind);
-  return on_server ? std::string_view() : std::string_view(spec.train.optimizer);
+  if (on_server) {
+    return {};
+  }
+  return {.optimizer = spec.train.optimizer, .clips = spec.train.clip_norm > 0};
 }
 
 }  // namespace ranklab::worker

@@ -1,7 +1,7 @@
 // The optimizer that a lab asks for.
 #pragma once
 
-#include <string_view>
+#include <string>
 
 #include "compute/optimizer.h"
 #include "experiment/lab_spec.h"
@@ -15,7 +15,11 @@ namespace ranklab::worker {
 // of workers.
 compute::OptimizerSpec OptimizerOf(const experiment::LabSpec& spec);
 
-// The name of the optimizer that the worker applies: none behind a parameter server.
-std::string_view WorkerOptimizer(const experiment::LabSpec& spec);
+// What the worker does to the parameters at the end of a step, for its cost.
+struct WorkerUpdate {
+  std::string optimizer{};  // of compute/optimizer.h; "" behind a parameter server
+  bool clips = false;       // reads the gradients once more before, for their norm
+};
+WorkerUpdate WorkerUpdateOf(const experiment::LabSpec& spec);
 
 }  // namespace ranklab::worker

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <variant>
 
 #include "worker/lab_optimizer.h"
@@ -19,7 +20,7 @@ MemoryPrediction PredictMemory(const experiment::LabSpec& spec, const Model& mod
   };
   of(MemoryKind::kWeights) = element * parameters;
   of(MemoryKind::kGradients) = element * (parameters + kGradientTail);
-  const std::string_view optimizer = WorkerOptimizer(spec);
+  const std::string optimizer = WorkerUpdateOf(spec).optimizer;
   if (optimizer.empty() || optimizer == "sgd") {
     of(MemoryKind::kOptimizer) = 0;
   } else if (optimizer == "momentum") {

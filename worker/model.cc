@@ -93,17 +93,22 @@ absl::StatusOr<std::unique_ptr<Model>> MakeModel(const experiment::LabSpec& spec
 }
 
 LayerTimes ModelledTimes(const Model& model, const fabric::DeviceModel& device, Nanos op_overhead,
-                         std::int64_t samples, std::string_view optimizer) {
+                         std::int64_t samples, const WorkerUpdate& update) {
   LayerTimes times;
   for (int layer = 0; layer < model.layer_count(); ++layer) {
     const LayerCost cost = model.CostOf(layer, samples);
     times.forward.push_back(SumOf(cost.forward, device, op_overhead));
     times.backward.push_back(SumOf(cost.backward, device, op_overhead));
   }
-  if (!optimizer.empty()) {
-    times.optimizer = fabric::TimeOf(
-        device, compute::CostOfOptimizer(optimizer, model.parameter_count()), op_overhead);
+  const std::int64_t parameters = model.parameter_count();
+  std::vector<fabric::Operation> at_end;
+  if (update.clips) {
+    at_end.push_back(compute::CostOfClipFactor(parameters));
   }
+  if (!update.optimizer.empty()) {
+    at_end.push_back(compute::CostOfOptimizer(update.optimizer, parameters));
+  }
+  times.optimizer = SumOf(at_end, device, op_overhead);
   return times;
 }
 

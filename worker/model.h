@@ -15,6 +15,7 @@
 #include "compute/tensor.h"
 #include "experiment/lab_spec.h"
 #include "fabric/device_model.h"
+#include "worker/lab_optimizer.h"
 #include "worker/train_state.h"
 
 namespace ranklab::worker {
@@ -92,9 +93,8 @@ struct LayerTimes {
   Nanos optimizer{};
 };
 
-// For `samples` samples. `optimizer`: a name of compute/optimizer.h, or "" where a server applies
-// the update and the worker has none.
+// For `samples` samples.
 LayerTimes ModelledTimes(const Model& model, const fabric::DeviceModel& device, Nanos op_overhead,
-                         std::int64_t samples, std::string_view optimizer);
+                         std::int64_t samples, const WorkerUpdate& update);
 
 }  // namespace ranklab::worker

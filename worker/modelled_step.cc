@@ -1,14 +1,13 @@
 #include "worker/modelled_step.h"
 
 #include "core/status.h"
-#include "worker/lab_optimizer.h"
 
 namespace ranklab::worker {
 
 absl::StatusOr<DeviceStep> DeviceStep::Make(const experiment::LabSpec& spec, const Model& model) {
   DeviceStep step(model);
   step.native_ = spec.compute.native();
-  step.optimizer_ = WorkerOptimizer(spec);
+  step.update_ = WorkerUpdateOf(spec);
   step.overhead_ = spec.compute.op_overhead;
   if (!step.native_) {
     ASSIGN_OR_RETURN(step.device_, fabric::FindDeviceModel(spec.compute.model));
@@ -27,7 +26,7 @@ const LayerTimes& DeviceStep::For(std::int64_t samples) {
     times.forward.resize(layers);
     times.backward.resize(layers);
   } else {
-    times = ModelledTimes(*model_, device_, overhead_, samples, optimizer_);
+    times = ModelledTimes(*model_, device_, overhead_, samples, update_);
   }
   return known_.emplace(samples, std::move(times)).first->second;
 }

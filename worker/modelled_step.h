@@ -2,12 +2,12 @@
 #pragma once
 
 #include <map>
-#include <string>
 
 #include <absl/status/statusor.h>
 
 #include "experiment/lab_spec.h"
 #include "fabric/device_model.h"
+#include "worker/lab_optimizer.h"
 #include "worker/model.h"
 #include "worker/train_step.h"
 
@@ -25,7 +25,7 @@ class DeviceStep final : public ModelledStep {
 
   const Model* model_;
   bool native_ = true;
-  std::string optimizer_;  // empty where a server has it
+  WorkerUpdate update_;
   fabric::DeviceModel device_;
   Nanos overhead_{};
   std::map<std::int64_t, LayerTimes> known_;  // by samples

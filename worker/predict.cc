@@ -106,7 +106,7 @@ absl::StatusOr<StepPrediction> PredictStep(const LabSpec& spec, Model& model) {
   const int micro_batches = spec.train.accumulate;
   const std::int64_t micro = (samples + micro_batches - 1) / micro_batches;
   const LayerTimes times =
-      ModelledTimes(model, device, spec.compute.op_overhead, micro, WorkerOptimizer(spec));
+      ModelledTimes(model, device, spec.compute.op_overhead, micro, WorkerUpdateOf(spec));
   const std::vector<Bucket> buckets =
       CutBuckets(model, {.first = spec.exchange.first_bucket, .other = spec.exchange.bucket});
   Nanos passes{};

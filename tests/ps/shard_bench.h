@@ -27,14 +27,9 @@ class Counting final : public compute::Optimizer {
     for (std::int64_t i = 0; i < parameters.element_count(); ++i) {
       into[i] += from[i];
     }
-    ++updates_;
     return absl::OkStatus();
   }
   std::vector<std::pair<std::string, compute::TensorView>> State() override { return {}; }
-  std::int64_t updates() const override { return updates_; }
-
- private:
-  std::int64_t updates_ = 0;
 };
 
 inline OptimizerFactory CountingFactory() {

@@ -222,7 +222,6 @@ class Failing final : public compute::Optimizer {
     return ResourceExhausted("no room for the state");
   }
   std::vector<std::pair<std::string, compute::TensorView>> State() override { return {}; }
-  std::int64_t updates() const override { return 0; }
 };
 
 TEST_F(ShardTest, AnOptimizersErrorReachesEveryReader) {

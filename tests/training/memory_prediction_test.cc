@@ -25,7 +25,7 @@ Counted CountFor(const experiment::LabSpec& spec) {
   EXPECT_TRUE(model.ok()) << model.status();
   EXPECT_TRUE((*model)->Initialize(1).ok());
   std::unique_ptr<compute::Optimizer> optimizer;
-  if (!WorkerOptimizer(spec).empty()) {
+  if (!WorkerUpdateOf(spec).optimizer.empty()) {
     optimizer = *compute::MakeOptimizer({.name = spec.train.optimizer}, device);
     EXPECT_TRUE(optimizer->Apply((*model)->parameters(), (*model)->gradients(), 1).ok());
   }

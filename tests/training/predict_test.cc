@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "compute/optimizer.h"
+#include "core/seconds.h"
 #include "core/status.h"
+#include "fabric/device_model.h"
 #include "fabric/presets.h"
 
 namespace ranklab::worker {
@@ -25,6 +28,22 @@ LabSpec Spec(int workers, int servers) {
   return spec;
 }
 
+constexpr std::int64_t kParameters = 64 * 512 + 512 + 512 * 512 + 512 + 512 * 10 + 10;
+
+struct AlphaBeta {
+  double alpha = 0, beta = 0;  // seconds; seconds a byte
+};
+
+// Makes the exchange one message after the step's compute; returns what its closed form is of.
+AlphaBeta OneBucket(LabSpec& spec) {
+  spec.exchange.overlap = false;
+  spec.exchange.first_bucket = spec.exchange.bucket = Bytes{1} << 30;
+  const auto preset = fabric::FindPreset(spec.fabric.preset);
+  EXPECT_TRUE(preset.ok()) << preset.status();
+  return {.alpha = static_cast<double>(preset->port.alpha.count()) * 1e-9,
+          .beta = 1.0 / preset->port.bandwidth.bytes_per_second};
+}
+
 double Exposed(const LabSpec& spec) {
   const auto predicted = PredictStep(spec);
   EXPECT_TRUE(predicted.ok()) << predicted.status();
@@ -34,13 +53,8 @@ double Exposed(const LabSpec& spec) {
 TEST(PredictStep, OneBucketWithoutOverlapIsTheRingsClosedForm) {
   LabSpec spec = Spec(4, 0);
   spec.exchange.kind = CollectiveSpec{};
-  spec.exchange.overlap = false;
-  spec.exchange.first_bucket = spec.exchange.bucket = Bytes{1} << 30;
-  const auto preset = fabric::FindPreset("pcie4_x16");
-  ASSERT_TRUE(preset.ok());
-  const double alpha = static_cast<double>(preset->port.alpha.count()) * 1e-9;
-  const double beta = 1.0 / preset->port.bandwidth.bytes_per_second;
-  const double size = 4.0 * (64 * 512 + 512 + 512 * 512 + 512 + 512 * 10 + 10 + kGradientTail);
+  const auto [alpha, beta] = OneBucket(spec);
+  const double size = 4.0 * (kParameters + kGradientTail);
   EXPECT_NEAR(Exposed(spec), 6 * (alpha + size / 4 * beta), 5e-9);
 }
 
@@ -48,13 +62,8 @@ TEST(PredictStep, OneBucketWithoutOverlapIsTheRingsClosedForm) {
 TEST(PredictStep, EachAlgorithmHasItsOwnClosedForm) {
   LabSpec spec = Spec(4, 0);
   spec.exchange.kind = CollectiveSpec{.algorithm = "recursive_doubling"};
-  spec.exchange.overlap = false;
-  spec.exchange.first_bucket = spec.exchange.bucket = Bytes{1} << 30;
-  const auto preset = fabric::FindPreset("pcie4_x16");
-  ASSERT_TRUE(preset.ok());
-  const double alpha = static_cast<double>(preset->port.alpha.count()) * 1e-9;
-  const double beta = 1.0 / preset->port.bandwidth.bytes_per_second;
-  const double size = 4.0 * (64 * 512 + 512 + 512 * 512 + 512 + 512 * 10 + 10 + kGradientTail);
+  const auto [alpha, beta] = OneBucket(spec);
+  const double size = 4.0 * (kParameters + kGradientTail);
   EXPECT_NEAR(Exposed(spec), 2 * (alpha + size * beta), 5e-9);
 }
 
@@ -81,12 +90,7 @@ TEST(PredictStep, KnowsAGptFromItsLabAlone) {
   LabSpec spec = Spec(4, 0);
   spec.model = experiment::GptSpec{.layers = 4, .hidden = 128, .heads = 4, .context = 64};
   spec.data.kind = "text";
-  spec.exchange.overlap = false;
-  spec.exchange.first_bucket = spec.exchange.bucket = Bytes{1} << 30;
-  const auto preset = fabric::FindPreset("pcie4_x16");
-  ASSERT_TRUE(preset.ok());
-  const double alpha = static_cast<double>(preset->port.alpha.count()) * 1e-9;
-  const double beta = 1.0 / preset->port.bandwidth.bytes_per_second;
+  const auto [alpha, beta] = OneBucket(spec);
   EXPECT_NEAR(Exposed(spec), 6 * (alpha + 4.0 * (834'304 + kGradientTail) / 4 * beta), 5e-9);
   const auto once = PredictStep(spec);
   spec.train.recompute = true;
@@ -99,13 +103,8 @@ TEST(PredictStep, KnowsAGptFromItsLabAlone) {
 TEST(PredictStep, OneBucketWithoutOverlapIsTheServersClosedForm) {
   LabSpec spec = Spec(4, 2);
   spec.exchange.kind = ParameterServerSpec{};
-  spec.exchange.overlap = false;
-  spec.exchange.first_bucket = spec.exchange.bucket = Bytes{1} << 30;
-  const auto preset = fabric::FindPreset("pcie4_x16");
-  ASSERT_TRUE(preset.ok());
-  const double alpha = static_cast<double>(preset->port.alpha.count()) * 1e-9;
-  const double beta = 1.0 / preset->port.bandwidth.bytes_per_second;
-  const double size = 4.0 * (64 * 512 + 512 + 512 * 512 + 512 + 512 * 10 + 10);
+  const auto [alpha, beta] = OneBucket(spec);
+  const double size = 4.0 * kParameters;
   EXPECT_NEAR(Exposed(spec), 2 * (alpha + 2 * size * beta), 5e-9);
 }
 
@@ -126,6 +125,20 @@ TEST(PredictStep, WithoutExchangeOnlyComputeCounts) {
   EXPECT_EQ(predicted->exposed, 0.0);
   EXPECT_EQ(predicted->step, predicted->compute);
   EXPECT_GT(predicted->compute, 0.0);
+}
+
+TEST(PredictStep, ClippingCostsAPassOverTheGradients) {
+  LabSpec spec = Spec(4, 0);
+  spec.exchange.kind = CollectiveSpec{};
+  const auto without = PredictStep(spec);
+  spec.train.clip_norm = 1;
+  const auto with = PredictStep(spec);
+  ASSERT_TRUE(without.ok() && with.ok());
+  const auto device = fabric::FindDeviceModel("a100");
+  ASSERT_TRUE(device.ok());
+  const Nanos pass =
+      fabric::TimeOf(*device, compute::CostOfClipFactor(kParameters), spec.compute.op_overhead);
+  EXPECT_NEAR(with->compute - without->compute, SecondsOf(pass), 1e-9);
 }
 
 TEST(PredictStep, SaysWhatHasNoClosedForm) {

@@ -116,7 +116,8 @@ TEST_F(MlpCosts, BecomeTheSumOfTheirOperationsTimes) {
                                    .memory_bandwidth = 1e11,
                                    .source = ""};
   constexpr Nanos kOverhead = std::chrono::microseconds(5);
-  const LayerTimes times = ModelledTimes(*model_, device, kOverhead, kSamples, "momentum");
+  const LayerTimes times =
+      ModelledTimes(*model_, device, kOverhead, kSamples, {.optimizer = "momentum"});
   ASSERT_EQ(times.forward.size(), 2U);
   ASSERT_EQ(times.backward.size(), 2U);
   for (int layer = 0; layer < 2; ++layer) {
@@ -130,7 +131,13 @@ TEST_F(MlpCosts, BecomeTheSumOfTheirOperationsTimes) {
   // 5 floats of 4 bytes a parameter at 100 GB/s, and the overhead.
   const double optimizer = 5e-6 + 20.0 * static_cast<double>(model_->parameter_count()) / 1e11;
   EXPECT_NEAR(static_cast<double>(times.optimizer.count()) * 1e-9, optimizer, 2e-9);
-  EXPECT_EQ(ModelledTimes(*model_, device, kOverhead, kSamples, "").optimizer, Nanos::zero());
+  EXPECT_EQ(ModelledTimes(*model_, device, kOverhead, kSamples, {}).optimizer, Nanos::zero());
+  // Clipping reads every gradient once more.
+  const LayerTimes clipped =
+      ModelledTimes(*model_, device, kOverhead, kSamples, {.optimizer = "momentum", .clips = true});
+  const double clipping = 5e-6 + 4.0 * static_cast<double>(model_->parameter_count()) / 1e11;
+  EXPECT_NEAR(static_cast<double>((clipped.optimizer - times.optimizer).count()) * 1e-9, clipping,
+              2e-9);
 }
 
 }  // namespace
