@@ -51,6 +51,36 @@ constexpr float kGeluCubic = 0.044715F;
   return 1.0F / (1.0F + Exp(-kGeluScale * (x + kGeluCubic * x * x * x)));
 }
 
+[[gnu::always_inline]] inline void AddRow(float* __restrict sums, const float* __restrict values,
+                                          std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    sums[i] += values[i];
+  }
+}
+
+[[gnu::always_inline]] inline void ScaleRow(float* __restrict x, float factor, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    x[i] *= factor;
+  }
+}
+
+// out = exp(scale x (in - largest of in)), and their sum; `out` may be `in`.
+[[gnu::always_inline]] inline Exponentials ShiftedExponentials(const float* in, float* out,
+                                                               float scale, std::int64_t n) {
+  float largest = in[0];
+#pragma omp simd reduction(max : largest)
+  for (std::int64_t i = 0; i < n; ++i) {
+    largest = in[i] > largest ? in[i] : largest;
+  }
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < n; ++i) {
+    out[i] = Exp(scale * (in[i] - largest));
+    sum += out[i];
+  }
+  return {.largest = largest, .sum = sum};
+}
+
 }  // namespace
 
 RANKLAB_VECTORIZED void AddBias(float* __restrict x, const float* __restrict bias,
@@ -62,9 +92,7 @@ RANKLAB_VECTORIZED void AddBias(float* __restrict x, const float* __restrict bia
         x[i] = sum < 0.0F ? 0.0F : sum;
       }
     } else {
-      for (std::int64_t i = 0; i < n; ++i) {
-        x[i] += bias[i];
-      }
+      AddRow(x, bias, n);
     }
   }
 }
@@ -108,9 +136,7 @@ RANKLAB_VECTORIZED void GeluBackward(const float* __restrict x, float* __restric
 
 RANKLAB_VECTORIZED void AddTo(float* __restrict sums, const float* __restrict values,
                               std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    sums[i] += values[i];
-  }
+  AddRow(sums, values, count);
 }
 
 RANKLAB_VECTORIZED void Add(float* __restrict out, const float* __restrict a,
@@ -123,9 +149,7 @@ RANKLAB_VECTORIZED void Add(float* __restrict out, const float* __restrict a,
 RANKLAB_VECTORIZED void AccumulateRowSums(float* __restrict sums, const float* __restrict x,
                                           std::int64_t rows, std::int64_t n) {
   for (std::int64_t row = 0; row < rows; ++row, x += n) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      sums[i] += x[i];
-    }
+    AddRow(sums, x, n);
   }
 }
 
@@ -185,21 +209,8 @@ RANKLAB_VECTORIZED void LayerNormBackwardRow(
 }
 
 RANKLAB_VECTORIZED float SoftmaxRow(float* __restrict scores, float scale, std::int64_t n) {
-  float largest = scores[0];
-#pragma omp simd reduction(max : largest)
-  for (std::int64_t i = 0; i < n; ++i) {
-    largest = scores[i] > largest ? scores[i] : largest;
-  }
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < n; ++i) {
-    scores[i] = Exp(scale * (scores[i] - largest));
-    sum += scores[i];
-  }
-  const float inverse = 1.0F / sum;
-  for (std::int64_t i = 0; i < n; ++i) {
-    scores[i] *= inverse;
-  }
+  const auto [largest, sum] = ShiftedExponentials(scores, scores, scale, n);
+  ScaleRow(scores, 1.0F / sum, n);
   return scale * largest + std::log(sum);
 }
 
@@ -229,24 +240,11 @@ RANKLAB_VECTORIZED float Dot(const float* __restrict a, const float* __restrict 
 
 RANKLAB_VECTORIZED Exponentials ExponentialsRow(const float* __restrict logits,
                                                 float* __restrict gradient, std::int64_t n) {
-  float largest = logits[0];
-#pragma omp simd reduction(max : largest)
-  for (std::int64_t i = 0; i < n; ++i) {
-    largest = logits[i] > largest ? logits[i] : largest;
-  }
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < n; ++i) {
-    gradient[i] = Exp(logits[i] - largest);
-    sum += gradient[i];
-  }
-  return {.largest = largest, .sum = sum};
+  return ShiftedExponentials(logits, gradient, /*scale=*/1.0F, n);
 }
 
 RANKLAB_VECTORIZED void Scale(float* __restrict x, float factor, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    x[i] *= factor;
-  }
+  ScaleRow(x, factor, n);
 }
 
 RANKLAB_VECTORIZED void SgdUpdate(float* __restrict p, const float* __restrict g,

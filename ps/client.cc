@@ -57,16 +57,17 @@ struct Message {
 class Gathering {
  public:
   Gathering(const std::vector<Message>& messages, PulledDoneFn done, ShareFn answered)
-      : awaited_(messages.size()), done_(std::move(done)), answered_(std::move(answered)) {
+      : done_(std::move(done)), answered_(std::move(answered)) {
     for (const Message& message : messages) {
-      Awaited& of_server = awaited_of_[message.server];
+      Awaited& of_server = awaited_[message.server];
       ++of_server.messages;
       of_server.bytes += message.bytes();
     }
   }
 
   void Add(Rank server, const absl::StatusOr<ReplyHeader>& reply) {
-    RANKLAB_CHECK(awaited_ > 0);
+    const auto of_server = awaited_.find(server);
+    RANKLAB_CHECK(of_server != awaited_.end(), "server %d owes no answer", server);
     if (!reply.ok() && first_error_.ok()) {
       first_error_ = reply.status();
     } else if (reply.ok()) {
@@ -74,11 +75,14 @@ class Gathering {
       pulled_.version = std::min(pulled_.version, reply->version);
       pulled_.skipped = pulled_.skipped || reply->skipped;
     }
-    Awaited& of_server = awaited_of_[server];
-    if (--of_server.messages == 0 && reply.ok() && answered_ != nullptr) {
-      answered_({.server = server, .bytes = of_server.bytes});
+    if (--of_server->second.messages == 0) {
+      const Bytes bytes = of_server->second.bytes;
+      awaited_.erase(of_server);
+      if (reply.ok() && answered_ != nullptr) {
+        answered_({.server = server, .bytes = bytes});
+      }
     }
-    if (--awaited_ > 0) {
+    if (!awaited_.empty()) {
       return;
     }
     if (first_error_.ok()) {
@@ -94,8 +98,7 @@ class Gathering {
     Bytes bytes = 0;
   };
 
-  std::size_t awaited_;
-  std::map<Rank, Awaited> awaited_of_;  // [server]
+  std::map<Rank, Awaited> awaited_;  // [server] that owes answers
   PulledDoneFn done_;
   ShareFn answered_;
   absl::Status first_error_;

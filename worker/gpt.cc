@@ -17,7 +17,6 @@ absl::StatusOr<std::unique_ptr<Gpt>> Gpt::Make(const GptOptions& options, comput
   RANKLAB_CHECK(options.max_samples >= 1, "max_samples %d", options.max_samples);
   std::unique_ptr<Gpt> model(new Gpt(options));
   RETURN_IF_ERROR(model->Allocate(device));
-  RETURN_IF_ERROR(model->ZeroGradients());
   return model;
 }
 
@@ -46,9 +45,7 @@ absl::Status Gpt::Allocate(compute::Device& device) {
   const auto allocate = [&](std::int64_t columns) {
     return device.Allocate(rows * columns * element, MemoryKind::kActivations);
   };
-  ASSIGN_OR_RETURN(parameters_, device.Allocate(parameter_count() * element, MemoryKind::kWeights));
-  ASSIGN_OR_RETURN(gradients_, device.Allocate((parameter_count() + kGradientTail) * element,
-                                               MemoryKind::kGradients));
+  ASSIGN_OR_RETURN(memory_, ParameterMemory::Make(device, parameter_count()));
   ASSIGN_OR_RETURN(tokens_, device.Allocate(rows * SizeOf(DType::kInt32), MemoryKind::kData));
   ASSIGN_OR_RETURN(labels_, device.Allocate(rows * SizeOf(DType::kInt32), MemoryKind::kData));
   for (int block = 0; block <= block_count(); ++block) {
@@ -69,14 +66,6 @@ absl::Status Gpt::Allocate(compute::Device& device) {
   return absl::OkStatus();
 }
 
-TensorView Gpt::parameters() {
-  return ViewOf(*parameters_, DType::kFloat32, {parameter_count(), 1, 1, 1});
-}
-
-TensorView Gpt::gradients() {
-  return ViewOf(*gradients_, DType::kFloat32, {parameter_count(), 1, 1, 1});
-}
-
 TensorView Gpt::Rows(const BufferPointer& buffer, std::int64_t rows, std::int64_t columns) {
   return ViewOf(*buffer, DType::kFloat32, {rows, columns, 1, 1});
 }
@@ -92,11 +81,13 @@ TensorView Gpt::LogSums(const BlockActivations& block, std::int64_t samples) con
 }
 
 TensorView Gpt::Weight(const TensorPlace& place) const {
-  return ViewOf(*parameters_, DType::kFloat32, {place.rows, place.columns, 1, 1}, place.begin);
+  return ViewOf(memory_.parameter_buffer(), DType::kFloat32, {place.rows, place.columns, 1, 1},
+                place.begin);
 }
 
 TensorView Gpt::Gradient(const TensorPlace& place) const {
-  return ViewOf(*gradients_, DType::kFloat32, {place.rows, place.columns, 1, 1}, place.begin);
+  return ViewOf(memory_.gradient_buffer(), DType::kFloat32, {place.rows, place.columns, 1, 1},
+                place.begin);
 }
 
 std::vector<NamedTensor> Gpt::NamedParameters() {
@@ -115,11 +106,6 @@ absl::Status Gpt::Initialize(std::uint64_t seed) {
     layout_.AppendInitialValues(layer, seed, values);
   }
   return CopyFromHost(compute::HostView(std::span(values)), parameters());
-}
-
-absl::Status Gpt::ZeroGradients() {
-  return FillZero(
-      ViewOf(*gradients_, DType::kFloat32, {parameter_count() + kGradientTail, 1, 1, 1}));
 }
 
 absl::Status Gpt::Apply(const TensorPlace& weight, const TensorView& x, const TensorView& y) const {

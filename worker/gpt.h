@@ -7,6 +7,7 @@
 
 #include "worker/gpt_layout.h"
 #include "worker/model.h"
+#include "worker/parameter_memory.h"
 
 namespace ranklab::worker {
 
@@ -37,11 +38,11 @@ class Gpt final : public Model {
   std::int64_t max_samples() const override { return options_.max_samples; }
   std::int64_t parameter_count() const override { return layout_.parameter_count(); }
   std::int64_t ParameterBegin(int layer) const override { return layout_.ParameterBegin(layer); }
-  compute::TensorView parameters() override;
-  compute::TensorView gradients() override;
+  compute::TensorView parameters() override { return memory_.parameters(); }
+  compute::TensorView gradients() override { return memory_.gradients(); }
   std::vector<NamedTensor> NamedParameters() override;
   absl::Status Initialize(std::uint64_t seed) override;
-  absl::Status ZeroGradients() override;
+  absl::Status ZeroGradients() override { return memory_.ZeroGradients(); }
   absl::Status ForwardLayer(int layer, const Batch& batch) override;
   absl::StatusOr<compute::LossSum> Loss(const Batch& batch) override;
   absl::Status BackwardLayer(int layer, const Batch& batch) override;
@@ -100,7 +101,7 @@ class Gpt final : public Model {
 
   GptOptions options_;
   GptLayout layout_;
-  BufferPointer parameters_, gradients_;
+  ParameterMemory memory_;
   BufferPointer tokens_, labels_;              // (B, T)
   std::vector<BufferPointer> stream_;          // [block, and the end]: (R, C), what goes into it
   std::vector<BlockActivations> activations_;  // [block], or one for all

@@ -32,7 +32,6 @@ enum class GptBlockTensor : std::uint8_t {
   kContractWeight,    // (C, 4 C)
   kContractBias,      // (C)
 };
-inline constexpr int kGptBlockTensors = 12;
 
 struct TensorPlace {
   std::string name;

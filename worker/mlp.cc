@@ -30,16 +30,12 @@ absl::StatusOr<std::unique_ptr<Mlp>> Mlp::Make(const std::vector<int>& widths,
                                                compute::Device& device, std::int64_t max_samples) {
   std::unique_ptr<Mlp> model(new Mlp(widths, max_samples));
   RETURN_IF_ERROR(model->Allocate(device));
-  RETURN_IF_ERROR(model->ZeroGradients());
   return model;
 }
 
 absl::Status Mlp::Allocate(compute::Device& device) {
   const Bytes element = SizeOf(DType::kFloat32);
-  const Bytes tail = kGradientTail * element;
-  ASSIGN_OR_RETURN(parameters_, device.Allocate(parameter_count() * element, MemoryKind::kWeights));
-  ASSIGN_OR_RETURN(gradients_,
-                   device.Allocate(parameter_count() * element + tail, MemoryKind::kGradients));
+  ASSIGN_OR_RETURN(memory_, ParameterMemory::Make(device, parameter_count()));
   ASSIGN_OR_RETURN(labels_,
                    device.Allocate(max_samples_ * SizeOf(DType::kInt32), MemoryKind::kData));
   for (std::size_t boundary = 0; boundary < widths_.size(); ++boundary) {
@@ -54,14 +50,6 @@ absl::Status Mlp::Allocate(compute::Device& device) {
                      device.Allocate(max_samples_ * widest * element, MemoryKind::kActivations));
   }
   return absl::OkStatus();
-}
-
-TensorView Mlp::parameters() {
-  return ViewOf(*parameters_, DType::kFloat32, {parameter_count(), 1, 1, 1});
-}
-
-TensorView Mlp::gradients() {
-  return ViewOf(*gradients_, DType::kFloat32, {parameter_count(), 1, 1, 1});
 }
 
 TensorView Mlp::WeightOf(compute::Buffer& buffer, int layer) const {
@@ -89,8 +77,8 @@ std::vector<NamedTensor> Mlp::NamedParameters() {
   };
   for (int layer = 0; layer < layer_count(); ++layer) {
     const std::string prefix = absl::StrFormat("layers.%d.", layer);
-    add(prefix + "weight", WeightOf(*parameters_, layer));
-    add(prefix + "bias", BiasOf(*parameters_, layer));
+    add(prefix + "weight", WeightOf(memory_.parameter_buffer(), layer));
+    add(prefix + "bias", BiasOf(memory_.parameter_buffer(), layer));
   }
   return named;
 }
@@ -108,11 +96,6 @@ absl::Status Mlp::Initialize(std::uint64_t seed) {
   return CopyFromHost(compute::HostView(std::span(values)), parameters());
 }
 
-absl::Status Mlp::ZeroGradients() {
-  return FillZero(
-      ViewOf(*gradients_, DType::kFloat32, {parameter_count() + kGradientTail, 1, 1, 1}));
-}
-
 absl::Status Mlp::ForwardLayer(int layer, const Batch& batch) {
   const std::int64_t samples = batch.inputs.shape[0];
   RANKLAB_CHECK(1 <= samples && samples <= max_samples_, "%d samples, made for %d", samples,
@@ -122,8 +105,9 @@ absl::Status Mlp::ForwardLayer(int layer, const Batch& batch) {
     RETURN_IF_ERROR(CopyFromHost(batch.inputs, x));
   }
   const TensorView y = ActivationAt(layer + 1, samples);
-  const TensorView bias = BiasOf(*parameters_, layer);
-  RETURN_IF_ERROR(MatMul(x, Transpose::kNo, WeightOf(*parameters_, layer), Transpose::kYes,
+  const TensorView bias = BiasOf(memory_.parameter_buffer(), layer);
+  RETURN_IF_ERROR(MatMul(x, Transpose::kNo, WeightOf(memory_.parameter_buffer(), layer),
+                         Transpose::kYes,
                          /*beta=*/0.0F, y));
   return layer + 1 < layer_count() ? AddBiasRelu(y, bias) : AddBias(y, bias);
 }
@@ -140,14 +124,15 @@ absl::Status Mlp::BackwardLayer(int layer, const Batch& batch) {
   const std::int64_t samples = batch.inputs.shape[0];
   const TensorView x = ActivationAt(layer, samples);
   const TensorView dy = DeltaAt(layer + 1, samples);
-  RETURN_IF_ERROR(
-      MatMul(dy, Transpose::kYes, x, Transpose::kNo, /*beta=*/1.0F, WeightOf(*gradients_, layer)));
-  RETURN_IF_ERROR(AccumulateRowSums(dy, BiasOf(*gradients_, layer)));
+  RETURN_IF_ERROR(MatMul(dy, Transpose::kYes, x, Transpose::kNo, /*beta=*/1.0F,
+                         WeightOf(memory_.gradient_buffer(), layer)));
+  RETURN_IF_ERROR(AccumulateRowSums(dy, BiasOf(memory_.gradient_buffer(), layer)));
   if (layer == 0) {
     return absl::OkStatus();
   }
   const TensorView dx = DeltaAt(layer, samples);
-  RETURN_IF_ERROR(MatMul(dy, Transpose::kNo, WeightOf(*parameters_, layer), Transpose::kNo,
+  RETURN_IF_ERROR(MatMul(dy, Transpose::kNo, WeightOf(memory_.parameter_buffer(), layer),
+                         Transpose::kNo,
                          /*beta=*/0.0F, dx));
   return ReluBackward(x, dx);
 }

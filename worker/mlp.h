@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "worker/model.h"
+#include "worker/parameter_memory.h"
 
 namespace ranklab::worker {
 
@@ -32,11 +33,11 @@ class Mlp final : public Model {
   std::int64_t max_samples() const override { return max_samples_; }
   std::int64_t parameter_count() const override { return begins_.back(); }
   std::int64_t ParameterBegin(int layer) const override { return begins_.at(layer); }
-  compute::TensorView parameters() override;
-  compute::TensorView gradients() override;
+  compute::TensorView parameters() override { return memory_.parameters(); }
+  compute::TensorView gradients() override { return memory_.gradients(); }
   std::vector<NamedTensor> NamedParameters() override;
   absl::Status Initialize(std::uint64_t seed) override;
-  absl::Status ZeroGradients() override;
+  absl::Status ZeroGradients() override { return memory_.ZeroGradients(); }
   absl::Status ForwardLayer(int layer, const Batch& batch) override;
   absl::StatusOr<compute::LossSum> Loss(const Batch& batch) override;
   absl::Status BackwardLayer(int layer, const Batch& batch) override;
@@ -58,7 +59,8 @@ class Mlp final : public Model {
   std::vector<int> widths_;
   std::vector<std::int64_t> begins_;  // [layer], and the end
   std::int64_t max_samples_;
-  std::unique_ptr<compute::Buffer> parameters_, gradients_, labels_;
+  ParameterMemory memory_;
+  std::unique_ptr<compute::Buffer> labels_;
   std::vector<std::unique_ptr<compute::Buffer>> activations_;  // [boundary]
   // Gradients of the activations are needed at two neighbouring boundaries only: even and odd.
   std::array<std::unique_ptr<compute::Buffer>, 2> deltas_;

@@ -16,6 +16,7 @@
 #include "experiment/lab_spec.h"
 #include "fabric/device_model.h"
 #include "worker/lab_optimizer.h"
+#include "worker/parameter_memory.h"
 #include "worker/train_state.h"
 
 namespace ranklab::worker {
@@ -30,9 +31,6 @@ struct LayerCost {
   std::vector<fabric::Operation> forward;
   std::vector<fabric::Operation> backward;
 };
-
-// Behind the gradients, in the same memory: room for what an exchange sums with them (the weight).
-inline constexpr std::int64_t kGradientTail = 2;
 
 // Parameters and gradients are two flat float32 buffers, layer after layer; a layer's part is
 // [ParameterBegin(l), ParameterBegin(l + 1)).

@@ -10,6 +10,7 @@
 #include "compute/device.h"
 #include "core/random.h"
 #include "core/status.h"
+#include "tests/worker/model_support.h"
 #include "tests/worker/reference_gpt.h"
 #include "worker/batch.h"
 
@@ -48,18 +49,6 @@ std::unique_ptr<Gpt> MakeInitialized(const GptOptions& options, CpuDevice& devic
     value += static_cast<float>(random.Normal() * 0.2);
   }
   return *std::move(model);
-}
-
-compute::LossSum ForwardAndBackward(Model& model, const Batch& batch) {
-  for (int layer = 0; layer < model.layer_count(); ++layer) {
-    EXPECT_TRUE(model.ForwardLayer(layer, batch).ok());
-  }
-  const auto loss = model.Loss(batch);
-  EXPECT_TRUE(loss.ok()) << loss.status();
-  for (int layer = model.layer_count() - 1; layer >= 0; --layer) {
-    EXPECT_TRUE(model.BackwardLayer(layer, batch).ok());
-  }
-  return *loss;
 }
 
 std::vector<float> GradientsOf(Model& model) {

@@ -10,6 +10,7 @@
 #include "compute/device.h"
 #include "core/random.h"
 #include "core/status.h"
+#include "tests/worker/model_support.h"
 #include "tests/worker/reference_mlp.h"
 
 namespace ranklab::worker {
@@ -52,18 +53,6 @@ std::unique_ptr<Mlp> MakeInitialized(const std::vector<int>& widths, CpuDevice& 
   EXPECT_TRUE(model.ok()) << model.status();
   EXPECT_TRUE((*model)->Initialize(seed).ok());
   return *std::move(model);
-}
-
-compute::LossSum ForwardAndBackward(Model& model, const Batch& batch) {
-  for (int layer = 0; layer < model.layer_count(); ++layer) {
-    EXPECT_TRUE(model.ForwardLayer(layer, batch).ok());
-  }
-  const auto loss = model.Loss(batch);
-  EXPECT_TRUE(loss.ok()) << loss.status();
-  for (int layer = model.layer_count() - 1; layer >= 0; --layer) {
-    EXPECT_TRUE(model.BackwardLayer(layer, batch).ok());
-  }
-  return *loss;
 }
 
 ReferenceResult ReferenceOf(const std::vector<int>& widths, Mlp& model, const Samples& samples) {
