@@ -157,7 +157,7 @@ struct CellSummary {
   Bytes bytes_sent_per_step = 0;  // body bytes, mean over ranks
   std::vector<std::int64_t> samples_per_rank{};
   std::vector<double> passes_per_rank{};
-  std::vector<NetworkRecord> network{};  // workers, then servers, of the last repeat
+  std::vector<NetworkRecord> network{};  // workers, then servers (network_over_repeats.h)
   std::vector<MemoryRecord> memory{};    // by rank and kind, of the last repeat
   double clock_residual_seconds = 0;     // the largest of the workers, over the repeats
   std::vector<Finding> findings{};

@@ -8,6 +8,7 @@
 
 #include "core/check.h"
 #include "experiment/findings.h"
+#include "experiment/network_over_repeats.h"
 #include "experiment/repeat_figures.h"
 
 namespace ranklab::experiment {
@@ -132,12 +133,9 @@ void FillLearning(const LabSpec& spec, const RunsOfCell& runs, CellSummary& summ
 }
 
 void FillNetwork(const RunsOfCell& runs, CellSummary& summary) {
+  summary.network = NetworkOverRepeats(runs);
   for (const WorkerRecord& worker : runs.back()->workers) {
-    summary.network.push_back(worker.network);
     summary.memory.insert(summary.memory.end(), worker.memory.begin(), worker.memory.end());
-  }
-  for (const ServerRecord& server : runs.back()->servers) {
-    summary.network.push_back(server.network);
   }
   for (const CellRun* run : runs) {
     for (const WorkerRecord& worker : run->workers) {
