@@ -16,6 +16,7 @@
 #include "cli/exit_code.h"
 #include "cli/lab_limits.h"
 #include "cli/local_cluster.h"
+#include "cli/print_outcome.h"
 #include "cli/progress.h"
 #include "cli/run_recorder.h"
 #include "cli/signals.h"
@@ -23,8 +24,6 @@
 #include "core/log.h"
 #include "core/status.h"
 #include "experiment/lab_reader.h"
-#include "report/summary_text.h"
-#include "report/web/page.h"
 
 namespace ranklab::cli {
 namespace {
@@ -202,18 +201,11 @@ class LabRun {
 
   int Report() {
     const experiment::RunSummary& summary = recorder_->summary();
-    if (flags_.json) {
-      std::printf("%s\n", experiment::ToJson(summary).c_str());
-    } else {
-      std::printf("%s", report::PrintSummary(summary).c_str());
-      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begins_;
-      if (lab_.budget_seconds > 0 && took.count() > lab_.budget_seconds) {
-        std::printf("it took %.0f s, more than the lab's budget of %.0f s\n", took.count(),
-                    lab_.budget_seconds);
-      }
-      std::printf("record: %s\nreport: %s/report.html%s\n", recorder_->folder().c_str(),
-                  recorder_->folder().c_str(),
-                  report::PageHasCharts() ? "" : " (no charts: built without npm)");
+    PrintOutcome(summary, recorder_->folder(), flags_.json);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begins_;
+    if (!flags_.json && lab_.budget_seconds > 0 && took.count() > lab_.budget_seconds) {
+      std::printf("it took %.0f s, more than the lab's budget of %.0f s\n", took.count(),
+                  lab_.budget_seconds);
     }
     std::fflush(stdout);
     if (exit_code_ != kSuccess) {

@@ -15,7 +15,9 @@ int main(int argc, char** argv) {
   app.failure_message(CLI::FailureMessage::simple);
   int exit_code = ranklab::cli::kSuccess;
   ranklab::cli::AddRunCommand(app, exit_code);
+  ranklab::cli::AddSimulateCommand(app, exit_code);
   ranklab::cli::AddReportCommand(app, exit_code);
+  ranklab::cli::AddCompareCommand(app, exit_code);
   ranklab::cli::AddCoordinatorCommand(app, exit_code);
   ranklab::cli::AddWorkerCommand(app, exit_code);
   ranklab::cli::AddParameterServerCommand(app, exit_code);

@@ -14,11 +14,10 @@
 #include "worker/model.h"
 #include "worker/network_account.h"
 #include "worker/record_messages.h"
+#include "worker/server_setup.h"
 
 namespace ranklab::cli {
 namespace {
-
-using experiment::ParameterServerSpec;
 
 // The initial parameters of `range`: what every worker starts from too.
 absl::StatusOr<std::unique_ptr<compute::Buffer>> InitialParameters(const experiment::LabSpec& spec,
@@ -58,15 +57,7 @@ class ServerMember::Serving {
 
   absl::Status Start(const experiment::LabSpec& spec, Rank rank) {
     ASSIGN_OR_RETURN(parameters_, InitialParameters(spec, device_, rank, range_));
-    const auto& exchange = std::get<ParameterServerSpec>(spec.exchange.kind);
-    const ps::ShardOptions options{.range = range_,
-                                   .worker_count = spec.cluster.workers,
-                                   .bound = {.steps = exchange.staleness_bound},
-                                   .order = exchange.order == experiment::ReductionOrder::kRank
-                                                ? ps::Order::kRank
-                                                : ps::Order::kArrival,
-                                   .first_answered = static_cast<Rank>(
-                                       rank * spec.cluster.workers / spec.cluster.servers)};
+    const ps::ShardOptions options = worker::ShardOptionsOf(spec, rank, range_);
     const auto make = [this, optimizer = worker::OptimizerOf(spec)] {
       return compute::MakeOptimizer(optimizer, device_);
     };

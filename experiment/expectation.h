@@ -46,7 +46,8 @@ struct ParsedExpectation {
 absl::StatusOr<ParsedExpectation> ParseExpectation(std::string_view text);
 
 // All expectations of a lab's parts, against the cells that were run. A part of whose cells some
-// were not run holds no expectation: what was not seen is not claimed.
+// were not run holds no expectation: what was not seen is not claimed. Against a simulation, claims
+// about what training leaves are not judged; one about a cell that has no simulation fails.
 std::vector<ExpectationOutcome> EvaluateExpectations(const Lab& lab,
                                                      std::span<const CellSummary> cells);
 

@@ -114,7 +114,7 @@ std::vector<Finding> FindingsOf(const LabSpec& spec, const CellSummary& summary,
                                 double lateness_seconds) {
   std::vector<Finding> findings;
   const int busy = summary.workers * summary.threads;
-  if (spec.compute.native() && cores > 0 && busy > cores) {
+  if (summary.kind != FigureKind::kModelled && spec.compute.native() && cores > 0 && busy > cores) {
     findings.push_back(
         {.code = "CPU_OVERSUBSCRIBED",
          .text = absl::StrFormat("%d workers x %d threads on %d cores; native times include "
@@ -123,7 +123,7 @@ std::vector<Finding> FindingsOf(const LabSpec& spec, const CellSummary& summary,
          .remedy = "run fewer workers, or model the compute (compute.model)",
          .severity = static_cast<double>(busy) / cores});
   }
-  if (spec.asynchronous() && summary.workers > 1) {
+  if (spec.asynchronous() && summary.workers > 1 && summary.kind != FigureKind::kModelled) {
     findings.push_back(
         {.code = "RATE_DIVIDED",
          .text = absl::StrFormat(

@@ -11,19 +11,24 @@ std::optional<double> Positive(double value) {
   return value > 0 ? std::optional(value) : std::nullopt;
 }
 
+// Of what training leaves; a simulation trains nothing.
+std::optional<double> Trained(const CellSummary& cell, double value) {
+  return cell.kind == FigureKind::kModelled ? std::nullopt : std::optional(value);
+}
+
 constexpr std::array<Metric, 15> kMetrics = {{
     {"accuracy", "share of the test split that is classified right",
-     [](const CellSummary& cell) { return std::optional(cell.accuracy); }},
+     [](const CellSummary& cell) { return Trained(cell, cell.accuracy); }},
     {"final_loss", "mean over the training split, after the last step",
-     [](const CellSummary& cell) { return std::optional(cell.final_loss); }},
+     [](const CellSummary& cell) { return Trained(cell, cell.final_loss); }},
     {"test_loss", "mean over the test split, after the last step",
-     [](const CellSummary& cell) { return std::optional(cell.test_loss); }},
+     [](const CellSummary& cell) { return Trained(cell, cell.test_loss); }},
     {"excess_loss", "test_loss over the entropy of the data's source, nats",
      [](const CellSummary& cell) {
-       return cell.loss_floor > 0 ? std::optional(cell.test_loss - cell.loss_floor) : std::nullopt;
+       return cell.loss_floor > 0 ? Trained(cell, cell.test_loss - cell.loss_floor) : std::nullopt;
      }},
     {"initial_loss", "of the first step's global batch",
-     [](const CellSummary& cell) { return std::optional(cell.initial_loss); }},
+     [](const CellSummary& cell) { return Trained(cell, cell.initial_loss); }},
     {"samples_per_second", "median of the repeats, modelled time",
      [](const CellSummary& cell) { return Positive(cell.samples_per_second.median); }},
     {"step_ms", "median of the repeats, modelled milliseconds",
@@ -35,7 +40,10 @@ constexpr std::array<Metric, 15> kMetrics = {{
                               : std::nullopt;
      }},
     {"exposed_ms", "communication that compute does not hide, modelled milliseconds",
-     [](const CellSummary& cell) { return std::optional(cell.exposed_seconds.median * 1e3); }},
+     [](const CellSummary& cell) {
+       return cell.step_seconds.median > 0 ? std::optional(cell.exposed_seconds.median * 1e3)
+                                           : std::nullopt;
+     }},
     {"efficiency", "samples/s against workers times one worker with no exchange",
      [](const CellSummary& cell) { return Positive(cell.efficiency); }},
     {"predicted_ms", "the step's closed form, modelled milliseconds",
@@ -51,7 +59,9 @@ constexpr std::array<Metric, 15> kMetrics = {{
      }},
     {"bytes_sent_per_step", "body bytes, mean over the ranks",
      [](const CellSummary& cell) {
-       return std::optional(static_cast<double>(cell.bytes_sent_per_step));
+       return cell.step_seconds.median > 0
+                  ? std::optional(static_cast<double>(cell.bytes_sent_per_step))
+                  : std::nullopt;
      }},
 }};
 

@@ -89,6 +89,8 @@ struct CellRun {
   std::vector<ServerRecord> servers{};           // [rank]
   Nanos start_up{};                              // wall time, see CellSummary
   int cores = 0;                                 // of the machine, to find oversubscription
+  bool simulated = false;                        // played in virtual time: nothing was trained
+  std::string not_simulated{};                   // why a simulation has no steps of it
 };
 
 // Of one quantity over the repeats of a cell. All times in modelled units (divided by time_scale).
@@ -140,11 +142,12 @@ struct CellSummary {
   double ratio = 0;                      // step / predicted
   double predicted_exposed_seconds = 0;  // the exchange alone; 0 where there is no closed form
   double exposed_ratio = 0;              // exposed / predicted
-  double initial_loss = 0;               // of the first step's global batch
-  double final_loss = 0;                 // mean over the training split, mean over the repeats
-  double test_loss = 0;                  // test split, likewise
-  double loss_floor = 0;  // the least that a model can have, nats a target; 0: unknown
-  double accuracy = 0;    // test split
+  // Losses and accuracy are NaN (null in the file) where a loss ran away, and in modelled rows.
+  double initial_loss = 0;  // of the first step's global batch
+  double final_loss = 0;    // mean over the training split, mean over the repeats
+  double test_loss = 0;     // test split, likewise
+  double loss_floor = 0;    // the least that a model can have, nats a target; 0: unknown
+  double accuracy = 0;      // test split
   std::vector<std::string> param_hashes{};  // [rank] of the last repeat
   bool hash_equal_across_ranks = false;
   bool hash_equal_across_repeats = false;
@@ -166,8 +169,11 @@ struct CellSummary {
 struct ExpectationOutcome {
   std::string part{};
   std::string text{};
+  bool judged = true;  // false: it is about what a simulation does not have
   bool held = false;
   std::string found{};  // "accuracy 0.972 (ring, 4 workers), ..."
+
+  bool failed() const { return judged && !held; }
 };
 
 struct RunSummary {

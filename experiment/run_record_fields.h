@@ -124,6 +124,7 @@ template <typename Archive>
 void Describe(Archive& archive, ExpectationOutcome& outcome) {
   archive("part", outcome.part);
   archive("text", outcome.text);
+  archive("judged", outcome.judged);
   archive("held", outcome.held);
   archive("found", outcome.found);
 }

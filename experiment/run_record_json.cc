@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kFormat = "ranklab summary 1";
+constexpr std::string_view kFormat = "ranklab summary 2";
 
 // ---- writing ------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -32,7 +33,7 @@ CellSummary Describe(const Lab& lab, const Cell& cell, const RunsOfCell& runs) {
       .threads = spec.compute.threads,
       .seed = spec.seed,
       .time_scale = runs.front()->time_scale,
-      .kind = KindOf(spec),
+      .kind = runs.front()->simulated ? FigureKind::kModelled : KindOf(spec),
       .repeats = static_cast<int>(runs.size()),
       .counted_steps = spec.train.steps - spec.train.warmup_steps,
   };
@@ -96,7 +97,7 @@ void FillBreakdown(const LabSpec& spec, const RunsOfCell& runs, CellSummary& sum
 }
 
 void FillLearning(const LabSpec& spec, const RunsOfCell& runs, CellSummary& summary) {
-  LossCurve curve = LossCurveOf(spec, *runs.front());
+  LossCurve curve = runs.front()->simulated ? LossCurve{} : LossCurveOf(spec, *runs.front());
   summary.initial_loss = curve.loss.empty() ? 0 : curve.loss.front();
   summary.loss_curve = std::move(curve.loss);
   summary.loss_seconds = std::move(curve.seconds);
@@ -125,6 +126,10 @@ void FillLearning(const LabSpec& spec, const RunsOfCell& runs, CellSummary& summ
   summary.hash_equal_across_ranks = equal_across_ranks;
   summary.hash_equal_across_repeats =
       equal_across_ranks && all_hashes.size() == 1 && runs.size() >= 2;
+  if (summary.kind == FigureKind::kModelled) {
+    summary.initial_loss = summary.final_loss = summary.accuracy =
+        std::numeric_limits<double>::quiet_NaN();
+  }
   for (const WorkerRecord& worker : runs.back()->workers) {
     summary.param_hashes.push_back(worker.param_hash);
     summary.samples_per_rank.push_back(worker.samples);
@@ -168,6 +173,9 @@ CellSummary SummarizeCell(const Lab& lab, const Cell& cell, const RunsOfCell& ru
   FillLearning(cell.spec, runs, summary);
   FillNetwork(runs, summary);
   summary.findings = FindingsOf(cell.spec, summary, runs.front()->cores, lateness_seconds);
+  if (const std::string& why = runs.front()->not_simulated; !why.empty()) {
+    summary.findings.push_back({.code = "NOT_SIMULATED", .text = why});
+  }
   return summary;
 }
 

@@ -10,7 +10,9 @@ namespace {
 using experiment::CellSummary;
 
 bool Comparable(const CellSummary& cell) {
-  return cell.repeats >= 2 && cell.samples_per_second.median > 0 &&
+  // A simulation has no spread: another repeat would be the same.
+  const bool spread_known = cell.repeats >= 2 || cell.kind == experiment::FigureKind::kModelled;
+  return spread_known && cell.samples_per_second.median > 0 &&
          std::none_of(cell.findings.begin(), cell.findings.end(),
                       [](const auto& finding) { return finding.code == "CPU_OVERSUBSCRIBED"; });
 }

@@ -12,7 +12,8 @@ namespace ranklab::report {
 
 enum class Difference : std::uint8_t { kUnknown, kNone, kFaster, kSlower };
 
-// Of `cell` against `other`, by samples/s. Unknown: fewer than two repeats, no figure, or cores
+// Of `cell` against `other`, by samples/s. Unknown: fewer than two repeats of what is not modelled,
+// no figure, or cores
 // oversubscribed in either. None: the ranges of the repeats touch, or the medians differ by less
 // than 2 %.
 Difference Compare(const experiment::CellSummary& cell, const experiment::CellSummary& other);

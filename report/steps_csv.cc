@@ -33,9 +33,12 @@ std::string StepsCsvLines(std::string_view part, const experiment::CellRun& run)
   std::string lines;
   for (std::size_t rank = 0; rank < run.steps.size(); ++rank) {
     for (const experiment::StepRecord& step : run.steps[rank]) {
-      const double loss = step.weight > 0 ? step.loss_sum / step.weight : 0;
+      const std::string loss =
+          run.simulated
+              ? ""
+              : absl::StrFormat("%.9g", step.weight > 0 ? step.loss_sum / step.weight : 0);
       lines += absl::StrFormat(
-          "%s,%d,%d,%d,%d,%d,%d,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%d,%d,%d,%g\n", part,
+          "%s,%d,%d,%d,%d,%d,%d,%s,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%d,%d,%d,%g\n", part,
           run.cell, run.repeat, rank, step.step, step.epoch, step.samples, loss,
           seconds(step.begins - origin), seconds(step.step_time), seconds(step.input),
           seconds(step.forward), seconds(step.backward), seconds(step.exposed),

@@ -12,8 +12,9 @@ std::string PrintSummary(const experiment::RunSummary& summary) {
     text += sentence + "\n";
   }
   for (const experiment::ExpectationOutcome& outcome : summary.expectations) {
-    text += absl::StrFormat("%s  %s: %s (%s)\n", outcome.held ? "held  " : "FAILED", outcome.part,
-                            outcome.text, outcome.found);
+    const char* verdict = !outcome.judged ? "-     " : outcome.held ? "held  " : "FAILED";
+    text +=
+        absl::StrFormat("%s  %s: %s (%s)\n", verdict, outcome.part, outcome.text, outcome.found);
   }
   return text;
 }
@@ -33,8 +34,9 @@ std::string PrintSummaryMarkdown(const experiment::RunSummary& summary) {
   if (!summary.expectations.empty()) {
     text += "\n| part | expected | held | found |\n| :--- | :--- | :--- | :--- |\n";
     for (const experiment::ExpectationOutcome& outcome : summary.expectations) {
-      text += absl::StrFormat("| %s | %s | %s | %s |\n", outcome.part, outcome.text,
-                              outcome.held ? "yes" : "**no**", outcome.found);
+      const char* held = !outcome.judged ? "-" : outcome.held ? "yes" : "**no**";
+      text += absl::StrFormat("| %s | %s | %s | %s |\n", outcome.part, outcome.text, held,
+                              outcome.found);
     }
   }
   if (!summary.verdict.empty()) {

@@ -49,12 +49,14 @@ std::vector<std::string> RowOf(const CellSummary& cell, const std::vector<std::s
   for (const std::string& path : paths) {
     row.push_back(experiment::SettingOf(cell, path).value_or("-"));
   }
+  const bool trained = cell.kind != experiment::FigureKind::kModelled;
   for (std::string text :
        {cell.fabric, std::to_string(cell.workers), std::to_string(cell.threads),
         PrintRate(cell.samples_per_second.median), PrintStep(cell),
         cell.exchange == "none" ? std::string("-") : PrintSeconds(cell.exposed_seconds.median),
         PrintShare(cell.efficiency), PrintSeconds(cell.predicted_seconds), PrintShare(cell.ratio),
-        PrintLoss(cell.final_loss), absl::StrFormat("%.3f", cell.accuracy),
+        trained ? PrintLoss(cell.final_loss) : "-",
+        trained ? absl::StrFormat("%.3f", cell.accuracy) : "-",
         std::string(experiment::NameOf(cell.kind)) + marks}) {
     row.push_back(std::move(text));
   }

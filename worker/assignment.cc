@@ -6,6 +6,7 @@
 
 #include "core/status.h"
 #include "experiment/lab_reader.h"
+#include "worker/modelled_step.h"
 #include "worker/predict.h"
 
 namespace ranklab::worker {
@@ -25,8 +26,8 @@ std::vector<MemberAddress> Addresses(
 
 // A rehearsal's network delays nothing, but its messages are stamped and timed. (Without any alpha
 // there would be no model, and nothing to time.)
-constexpr fabric::LinkSpec kRehearsalPort{
-    .alpha = Nanos(1), .bandwidth = {std::numeric_limits<double>::infinity()}};
+constexpr fabric::LinkSpec kRehearsalPort{.alpha = Nanos(1),
+                                          .bandwidth = {std::numeric_limits<double>::infinity()}};
 
 // Natively and undisturbed, in step with one another and without overlap, so that what the compute
 // and the exchange take on this machine show each by itself.

@@ -1,18 +1,20 @@
 #include "worker/exchange.h"
 
+#include <utility>
 #include <variant>
 
 #include "core/overloaded.h"
 #include "core/status.h"
+#include "worker/blocking_exchange.h"
 
 namespace ranklab::worker {
 
-absl::StatusOr<std::unique_ptr<GradientExchange>> MakeExchange(const ExchangeDeps& deps,
-                                                               const ExchangeOptions& options) {
-  using Made = absl::StatusOr<std::unique_ptr<GradientExchange>>;
+absl::StatusOr<std::unique_ptr<ExchangeMachine>> MakeExchangeMachine(
+    const ExchangeDeps& deps, const ExchangeOptions& options) {
+  using Made = absl::StatusOr<std::unique_ptr<ExchangeMachine>>;
   return std::visit(
       Overloaded{
-          [](const experiment::NoExchange&) -> Made { return MakeNoExchange(); },
+          [](const experiment::NoExchange&) -> Made { return MakeNoExchangeMachine(); },
           [&](const experiment::CollectiveSpec&) { return MakeCollectiveExchange(deps, options); },
           [&](const experiment::ParameterServerSpec&) {
             return MakeParameterServerExchange(deps, options);
@@ -25,6 +27,15 @@ absl::StatusOr<std::unique_ptr<GradientExchange>> MakeExchange(const ExchangeDep
           },
       },
       options.spec.kind);
+}
+
+absl::StatusOr<std::unique_ptr<GradientExchange>> MakeExchange(const ExchangeDeps& deps,
+                                                               const ExchangeOptions& options) {
+  if (std::holds_alternative<experiment::NoExchange>(options.spec.kind)) {
+    return MakeNoExchange();
+  }
+  ASSIGN_OR_RETURN(auto machine, MakeExchangeMachine(deps, options));
+  return MakeBlocking(deps.loop, options.spec.overlap, std::move(machine));
 }
 
 }  // namespace ranklab::worker

@@ -12,6 +12,7 @@
 #include "experiment/lab_spec.h"
 #include "transport/messenger.h"
 #include "transport/wire.h"
+#include "worker/exchange_machine.h"
 #include "worker/gradient_exchange.h"
 #include "worker/model.h"
 
@@ -35,15 +36,20 @@ struct ExchangeOptions {
   Nanos timeout{};  // of one step's exchange, wall time
 };
 
-// Errors: Unimplemented, nccl in a build or on a machine without a GPU; InvalidArgument, an
-// algorithm that the catalog does not know.
+// For a training thread. Errors: Unimplemented, nccl in a build or on a machine without a GPU;
+// InvalidArgument, an algorithm that the catalog does not know.
 absl::StatusOr<std::unique_ptr<GradientExchange>> MakeExchange(const ExchangeDeps& deps,
                                                                const ExchangeOptions& options);
 
-std::unique_ptr<GradientExchange> MakeNoExchange();
-absl::StatusOr<std::unique_ptr<GradientExchange>> MakeCollectiveExchange(
+// The same for the loop itself.
+absl::StatusOr<std::unique_ptr<ExchangeMachine>> MakeExchangeMachine(
     const ExchangeDeps& deps, const ExchangeOptions& options);
-absl::StatusOr<std::unique_ptr<GradientExchange>> MakeParameterServerExchange(
+
+std::unique_ptr<GradientExchange> MakeNoExchange();
+std::unique_ptr<ExchangeMachine> MakeNoExchangeMachine();
+absl::StatusOr<std::unique_ptr<ExchangeMachine>> MakeCollectiveExchange(
+    const ExchangeDeps& deps, const ExchangeOptions& options);
+absl::StatusOr<std::unique_ptr<ExchangeMachine>> MakeParameterServerExchange(
     const ExchangeDeps& deps, const ExchangeOptions& options);
 
 }  // namespace ranklab::worker

@@ -3,17 +3,16 @@
 #include <deque>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "collectives/communicator.h"
 #include "core/check.h"
+#include "core/status.h"
 #include "worker/exchange.h"
-#include "worker/loop_work.h"
 
 namespace ranklab::worker {
 namespace {
 
-class CollectiveExchange final : public GradientExchange {
+class CollectiveExchange final : public ExchangeMachine {
  public:
   CollectiveExchange(const ExchangeDeps& deps, const ExchangeOptions& options,
                      std::unique_ptr<collectives::Communicator> communicator, std::string algorithm)
@@ -22,95 +21,80 @@ class CollectiveExchange final : public GradientExchange {
         communicator_(std::move(communicator)),
         name_("collective." + algorithm) {}
 
-  ~CollectiveExchange() override { work_.Drain(); }
-
   std::string_view name() const override { return name_; }
   Outcome outcome() const override { return Outcome::kSummedGradients; }
 
   // The weight travels behind the last layer's gradients, so that its sum costs no message.
-  void BeginStep(Step, double weight) override {
-    held_back_.clear();
-    Tail()[0] = static_cast<float>(weight);
-  }
+  void BeginStep(double weight) override { Tail()[0] = static_cast<float>(weight); }
 
-  void Begin(Step step, Bucket& bucket) override {
-    if (options_.spec.overlap) {
-      Post(step, bucket);
-    } else {
-      held_back_.push_back(&bucket);
+  void Begin(Step step, const Bucket& bucket, DoneFn done) override {
+    compute::TensorView buffer = bucket.gradients;
+    if (bucket.end == deps_.model.parameter_count()) {
+      buffer.shape[0] += kGradientTail;
+    }
+    queue_.push_back({buffer, {.step = step, .bucket = bucket.index}, std::move(done)});
+    if (queue_.size() == 1) {
+      RunNext();
     }
   }
 
-  absl::StatusOr<StepExchange> FinishStep(Step step, bool overflow) override {
-    const Nanos begins = deps_.loop.Now();
-    for (Bucket* bucket : held_back_) {
-      Post(step, *bucket);
-    }
-    // The collectives have deadlines of their own that name whom they wait for; this one is behind
-    // them.
-    const Nanos behind = std::chrono::seconds(10);
-    RETURN_IF_ERROR(
-        work_.Wait(options_.timeout * (1 + bucket_count_) + behind, "the collectives of the step"));
-    return StepExchange{.exposed = deps_.loop.Now() - begins,
-                        .weight_sum = static_cast<double>(Tail()[0]),
-                        .overflow = overflow};
+  void EndStep(Step, bool overflow, DoneFn done) override {
+    overflow_ = overflow;
+    done(absl::OkStatus());
+  }
+
+  StepExchange Ended(Step) const override {
+    return {.weight_sum = static_cast<double>(Tail()[0]), .overflow = overflow_};
   }
 
   bool Finished(Step step, Step steps) const override { return step >= steps; }
-  absl::Status Leave() override { return absl::OkStatus(); }
-  absl::Status FetchFinal() override { return absl::OkStatus(); }
+  void Leave(DoneFn done) override { done(absl::OkStatus()); }
+  void FetchFinal(DoneFn done) override { done(absl::OkStatus()); }
+
+  // The collectives have deadlines of their own that name whom they wait for; this one is behind
+  // them.
+  Nanos PatienceWith(int buckets) const override {
+    return options_.timeout * (1 + buckets) + std::chrono::seconds(10);
+  }
+  std::string WaitingFor() const override {
+    return absl::StrFormat("the collectives of the step, %d of them", queue_.size());
+  }
 
  private:
   struct Call {
     compute::TensorView buffer;
     collectives::CallTag tag;
+    DoneFn done;
   };
 
-  float* Tail() {
+  float* Tail() const {
     return reinterpret_cast<float*>(deps_.model.gradients().data) + deps_.model.parameter_count();
   }
 
-  void Post(Step step, const Bucket& bucket) {
-    compute::TensorView buffer = bucket.gradients;
-    if (bucket.end == deps_.model.parameter_count()) {
-      buffer.shape[0] += kGradientTail;
-    }
-    bucket_count_ = std::max(bucket_count_, bucket.index + 1);
-    work_.Begin();
-    deps_.loop.Post([this, call = Call{buffer, {.step = step, .bucket = bucket.index}}] {
-      queue_.push_back(call);
-      if (queue_.size() == 1) {
-        RunNext();
-      }
-    });
-  }
-
-  // On the loop.
   void RunNext() {
     const Call& call = queue_.front();
     communicator_->AllReduce(call.buffer, compute::ReduceOp::kSum, call.tag,
                              [this](absl::Status status) {
+                               DoneFn done = std::move(queue_.front().done);
                                queue_.pop_front();
                                if (!queue_.empty()) {
                                  RunNext();
                                }
-                               work_.End(status);
+                               done(std::move(status));
                              });
   }
 
   const ExchangeDeps deps_;
   const ExchangeOptions options_;
-  std::unique_ptr<collectives::Communicator> communicator_;  // on the loop
+  std::unique_ptr<collectives::Communicator> communicator_;
   const std::string name_;
-  std::vector<Bucket*> held_back_;  // without overlap: begun in FinishStep
-  int bucket_count_ = 0;
-  std::deque<Call> queue_;  // on the loop; the front one runs
-  LoopWork work_;
+  bool overflow_ = false;
+  std::deque<Call> queue_;  // the front one runs
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<GradientExchange>> MakeCollectiveExchange(
+absl::StatusOr<std::unique_ptr<ExchangeMachine>> MakeCollectiveExchange(
     const ExchangeDeps& deps, const ExchangeOptions& options) {
   const auto& spec = std::get<experiment::CollectiveSpec>(options.spec.kind);
   collectives::ProcessGroup world{

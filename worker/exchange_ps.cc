@@ -1,16 +1,15 @@
 // Push gradients, pull parameters: each bucket is pushed when its last gradient is ready; after the
 // last one the worker's clock moves and it pulls what the staleness bound lets it read.
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "core/check.h"
-#include "core/status_latch.h"
+#include "core/status.h"
 #include "ps/client.h"
 #include "ps/placement.h"
 #include "worker/exchange.h"
-#include "worker/loop_work.h"
 
 namespace ranklab::worker {
 namespace {
@@ -24,7 +23,24 @@ std::string NameOf(const ParameterServerSpec& spec) {
   return spec.staleness_bound == ParameterServerSpec::kUnbounded ? "ps.async" : "ps.ssp";
 }
 
-class ParameterServerExchange final : public GradientExchange {
+// Runs `done` with the first error once both callbacks have run.
+class BothDone {
+ public:
+  explicit BothDone(DoneFn done) : done_(std::move(done)) {}
+  void End(const absl::Status& status) {
+    status_.Update(status);
+    if (--open_ == 0) {
+      done_(status_);
+    }
+  }
+
+ private:
+  int open_ = 2;
+  absl::Status status_;
+  DoneFn done_;
+};
+
+class ParameterServerExchange final : public ExchangeMachine {
  public:
   ParameterServerExchange(const ExchangeDeps& deps, const ExchangeOptions& options)
       : deps_(deps),
@@ -36,44 +52,31 @@ class ParameterServerExchange final : public GradientExchange {
                  .generation = options.generation,
                  .ranges = ps::CutEvenly(deps.model.parameter_count(), options.servers)}) {}
 
-  ~ParameterServerExchange() override { work_.Drain(); }
-
   std::string_view name() const override { return name_; }
   Outcome outcome() const override { return Outcome::kUpdatedParameters; }
 
-  void BeginStep(Step, double weight) override {
-    held_back_.clear();
-    weight_ = weight;
+  void BeginStep(double weight) override { weight_ = weight; }
+
+  void Begin(Step step, const Bucket& bucket, DoneFn done) override {
+    client_.Push(step, {bucket.begin, bucket.end},
+                 reinterpret_cast<const float*>(bucket.gradients.data), std::move(done),
+                 Traced({.name = "push", .step = step, .bucket = bucket.index}));
   }
 
-  void Begin(Step step, Bucket& bucket) override {
-    if (options_.spec.overlap) {
-      Push(step, bucket);
-    } else {
-      held_back_.push_back(&bucket);
-    }
+  // Requests on one connection are served in order, so the pull may follow at once: it reads what
+  // was pushed before it.
+  void EndStep(Step step, bool overflow, DoneFn done) override {
+    const auto both = std::make_shared<BothDone>(std::move(done));
+    const auto end = [both](const absl::Status& status) { both->End(status); };
+    client_.EndStep(step, {weight_, overflow}, end);
+    Pull(step + 1, end);
   }
 
-  absl::StatusOr<StepExchange> FinishStep(Step step, bool overflow) override {
-    const Nanos begins = deps_.loop.Now();
-    for (const Bucket* bucket : held_back_) {
-      Push(step, *bucket);
-    }
-    work_.Begin();
-    deps_.loop.Post([this, step, end = ps::StepEnd{weight_, overflow}] {
-      client_.EndStep(step, end, [this](absl::Status status) { work_.End(status); });
-    });
-    // Requests on one connection are served in order, so the pull may follow at once: it reads what
-    // was pushed before it.
-    Pull(step + 1);
-    RETURN_IF_ERROR(Wait());
+  StepExchange Ended(Step step) const override {
     const std::int64_t bound = spec_.staleness_bound;
     const std::int64_t staleness = std::max<std::int64_t>(0, step - pulled_.clock);
     RANKLAB_CHECK(staleness <= bound, "read %d steps behind with a bound of %d", staleness, bound);
-    return StepExchange{.exposed = deps_.loop.Now() - begins,
-                        .staleness = staleness,
-                        .weight_sum = weight_,
-                        .overflow = pulled_.skipped};
+    return {.staleness = staleness, .weight_sum = weight_, .overflow = pulled_.skipped};
   }
 
   // Asynchronously each worker's step is one update of every server.
@@ -84,35 +87,23 @@ class ParameterServerExchange final : public GradientExchange {
     return pulled_.version >= steps * options_.workers;
   }
 
-  absl::Status Leave() override {
+  void Leave(DoneFn done) override {
     if (spec_.staleness_bound == 0) {
-      return absl::OkStatus();
+      return done(absl::OkStatus());
     }
-    work_.Begin();
-    deps_.loop.Post([this] { client_.Leave([this](absl::Status status) { work_.End(status); }); });
-    return Wait();
+    client_.Leave(std::move(done));
   }
 
   // Reading for step 1 is always allowed: nobody can be behind it.
-  absl::Status FetchFinal() override {
-    Pull(1);
-    return Wait();
+  void FetchFinal(DoneFn done) override { Pull(1, std::move(done)); }
+
+  Nanos PatienceWith(int) const override { return options_.timeout; }
+  std::string WaitingFor() const override {
+    return "the parameter servers: " + client_.WaitingFor();
   }
 
  private:
-  absl::Status Wait() {
-    const absl::Status status = work_.Wait(options_.timeout, "the parameter servers");
-    if (!absl::IsDeadlineExceeded(status)) {
-      return status;
-    }
-    // Ask the loop whom; the transport is then aborted by the run, which ends what is open.
-    StatusLatch asked;
-    deps_.loop.Post(
-        [&] { asked.Set(DeadlineExceeded("%s: %s", MessageOf(status), client_.WaitingFor())); });
-    return asked.Wait(std::chrono::seconds(5), "the loop");
-  }
-
-  // On the loop: records a span a server, from now until it has answered.
+  // Records a span a server, from now until it has answered.
   ps::ShareFn Traced(Span span) {
     span.rank = options_.rank;
     span.track = Track::kCommunication;
@@ -125,47 +116,31 @@ class ParameterServerExchange final : public GradientExchange {
     };
   }
 
-  void Push(Step step, const Bucket& bucket) {
-    const auto* gradients = reinterpret_cast<const float*>(bucket.gradients.data);
-    work_.Begin();
-    deps_.loop.Post([this, step, part = ps::KeyRange{bucket.begin, bucket.end},
-                     index = bucket.index, gradients] {
-      client_.Push(
-          step, part, gradients, [this](absl::Status status) { work_.End(status); },
-          Traced({.name = "push", .step = step, .bucket = index}));
-    });
-  }
-
-  void Pull(Step step) {
-    work_.Begin();
-    deps_.loop.Post([this, step] {
-      auto* parameters = reinterpret_cast<float*>(deps_.model.parameters().data);
-      client_.Pull(
-          step, {0, deps_.model.parameter_count()}, parameters,
-          [this](absl::StatusOr<ps::Pulled> pulled) {
-            if (pulled.ok()) {
-              pulled_ = *pulled;
-            }
-            work_.End(pulled.status());
-          },
-          Traced({.name = "pull", .step = step}));
-    });
+  void Pull(Step step, DoneFn done) {
+    auto* parameters = reinterpret_cast<float*>(deps_.model.parameters().data);
+    client_.Pull(
+        step, {0, deps_.model.parameter_count()}, parameters,
+        [this, done = std::move(done)](absl::StatusOr<ps::Pulled> pulled) mutable {
+          if (pulled.ok()) {
+            pulled_ = *pulled;
+          }
+          done(pulled.status());
+        },
+        Traced({.name = "pull", .step = step}));
   }
 
   const ExchangeDeps deps_;
   const ExchangeOptions options_;
   const ParameterServerSpec spec_;
   const std::string name_;
-  ps::Client client_;  // on the loop
+  ps::Client client_;
   double weight_ = 0;
-  ps::Pulled pulled_;  // written on the loop, read after Wait
-  std::vector<const Bucket*> held_back_;
-  LoopWork work_;
+  ps::Pulled pulled_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<GradientExchange>> MakeParameterServerExchange(
+absl::StatusOr<std::unique_ptr<ExchangeMachine>> MakeParameterServerExchange(
     const ExchangeDeps& deps, const ExchangeOptions& options) {
   if (options.servers < 1) {
     return InvalidArgument("exchange.kind ps needs cluster.servers of at least 1");

@@ -1,5 +1,5 @@
-// How a worker's gradients meet everybody else's. One implementation a file: exchange_ps,
-// exchange_collective, exchange_nccl.
+// How a worker's gradients meet everybody else's, for its training thread. What happens on the loop
+// is in exchange_machine.h.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,6 @@
 // What the training thread has asked the loop for and not got yet.
 #pragma once
 
-#include <string_view>
 #include <utility>
 
 #include <absl/base/thread_annotations.h>
@@ -30,15 +29,16 @@ class LoopWork {
     }
   }
 
-  // Waits until nothing is open. The first error since the last Wait, or DeadlineExceeded naming
-  // `what`; then operations may still be open.
-  absl::Status Wait(Nanos timeout, std::string_view what) {
+  // Waits until nothing is open; false if `timeout` passed before.
+  bool Wait(Nanos timeout) {
     absl::MutexLock lock(&mutex_);
-    if (!mutex_.AwaitWithTimeout(absl::Condition(this, &LoopWork::NoneOpen),
-                                 absl::Nanoseconds(timeout.count()))) {
-      return DeadlineExceeded("waited %.1f s for %s", static_cast<double>(timeout.count()) * 1e-9,
-                              what);
-    }
+    return mutex_.AwaitWithTimeout(absl::Condition(this, &LoopWork::NoneOpen),
+                                   absl::Nanoseconds(timeout.count()));
+  }
+
+  // The first error since the last call.
+  absl::Status TakeStatus() {
+    absl::MutexLock lock(&mutex_);
     return std::exchange(status_, absl::OkStatus());
   }
 

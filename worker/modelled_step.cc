@@ -1,6 +1,9 @@
 #include "worker/modelled_step.h"
 
+#include <limits>
+
 #include "core/status.h"
+#include "fabric/presets.h"
 
 namespace ranklab::worker {
 
@@ -29,6 +32,16 @@ const LayerTimes& DeviceStep::For(std::int64_t samples) {
     times = ModelledTimes(*model_, device_, overhead_, samples, update_);
   }
   return known_.emplace(samples, std::move(times)).first->second;
+}
+
+absl::StatusOr<fabric::LinkSpec> PortOf(const experiment::FabricSpec& fabric, double time_scale) {
+  if (fabric.native()) {
+    fabric::LinkSpec unlimited;
+    unlimited.bandwidth.bytes_per_second = std::numeric_limits<double>::infinity();
+    return unlimited;
+  }
+  ASSIGN_OR_RETURN(const fabric::Preset preset, fabric::FindPreset(fabric.preset));
+  return fabric::Dilate(preset.port, time_scale);
 }
 
 }  // namespace ranklab::worker

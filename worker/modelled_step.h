@@ -7,11 +7,18 @@
 
 #include "experiment/lab_spec.h"
 #include "fabric/device_model.h"
+#include "fabric/link_model.h"
 #include "worker/lab_optimizer.h"
 #include "worker/model.h"
-#include "worker/train_step.h"
 
 namespace ranklab::worker {
+
+// Modelled times by the number of samples of a micro-batch; natively all zero.
+class ModelledStep {
+ public:
+  virtual ~ModelledStep() = default;
+  virtual const LayerTimes& For(std::int64_t samples) = 0;
+};
 
 class DeviceStep final : public ModelledStep {
  public:
@@ -30,5 +37,9 @@ class DeviceStep final : public ModelledStep {
   Nanos overhead_{};
   std::map<std::int64_t, LayerTimes> known_;  // by samples
 };
+
+// The modelled port of a lab's fabric, dilated; unlimited for `native`.
+// Errors: InvalidArgument, an unknown preset.
+absl::StatusOr<fabric::LinkSpec> PortOf(const experiment::FabricSpec& fabric, double time_scale);
 
 }  // namespace ranklab::worker

@@ -46,16 +46,6 @@ std::vector<transport::WirePeer> PeersOf(const experiment::LabSpec& spec,
 
 }  // namespace
 
-absl::StatusOr<fabric::LinkSpec> PortOf(const experiment::FabricSpec& fabric, double time_scale) {
-  if (fabric.native()) {
-    fabric::LinkSpec unlimited;
-    unlimited.bandwidth.bytes_per_second = std::numeric_limits<double>::infinity();
-    return unlimited;
-  }
-  ASSIGN_OR_RETURN(const fabric::Preset preset, fabric::FindPreset(fabric.preset));
-  return fabric::Dilate(preset.port, time_scale);
-}
-
 Network::Network(EventLoop& loop, const NetworkOptions& options, std::string transport)
     : loop_(loop), options_(options), transport_(std::move(transport)) {}
 

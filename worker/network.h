@@ -41,10 +41,6 @@ struct NetworkOptions {
   Nanos deadline{};  // for the connections, on the loop's clock
 };
 
-// The modelled port of a lab's fabric, dilated; unlimited for `native`.
-// Errors: InvalidArgument, an unknown preset.
-absl::StatusOr<fabric::LinkSpec> PortOf(const experiment::FabricSpec& fabric, double time_scale);
-
 class Network {
  public:
   // Blocks the calling thread (not the loop) until all connections stand.

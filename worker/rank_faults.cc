@@ -1,9 +1,13 @@
 #include "worker/rank_faults.h"
 
+#include <cmath>
 #include <utility>
 #include <variant>
 
+#include <absl/strings/str_format.h>
+
 #include "core/overloaded.h"
+#include "core/seconds.h"
 
 namespace ranklab::worker {
 namespace {
@@ -19,6 +23,22 @@ bool PauseFallsOn(const Pause& pause, Step at_step, Step step) {
   return pause.every_steps == 0 ? since == 0 : since % pause.every_steps == 0;
 }
 
+Nanos PhaseOf(const experiment::StepRecord& record, experiment::Phase phase) {
+  switch (phase) {
+    case experiment::Phase::kInput:
+      return record.input;
+    case experiment::Phase::kForward:
+      return record.forward;
+    case experiment::Phase::kBackward:
+      return record.backward;
+    case experiment::Phase::kOptimizer:
+      return record.optimizer;
+    case experiment::Phase::kExchange:
+      return record.exposed;
+  }
+  return Nanos::zero();
+}
+
 }  // namespace
 
 bool IsKill(const FaultChange& change) {
@@ -27,6 +47,45 @@ bool IsKill(const FaultChange& change) {
 
 bool IsOfLink(const FaultChange& change) {
   return std::holds_alternative<ShapeLink>(change.injection.effect);
+}
+
+Nanos Stretch::Of(Nanos modelled) const {
+  return Nanos(std::llround(static_cast<double>(modelled.count()) * factor)) + extra;
+}
+
+std::string WhatActed(const FaultChange& change, Rank rank,
+                      std::span<const experiment::StepRecord> records, double time_scale) {
+  const experiment::StepRecord& now = records.back();
+  return std::visit(
+      Overloaded{
+          [&](const SlowPhase& slow) {
+            const double after = SecondsOf(PhaseOf(now, slow.phase)) / time_scale;
+            if (records.size() < 2) {
+              return absl::StrFormat("%.6f s", after);
+            }
+            const double before = SecondsOf(PhaseOf(records[records.size() - 2], slow.phase));
+            return absl::StrFormat("%.6f s, %.6f s in the step before", after, before / time_scale);
+          },
+          [&](const Pause&) {
+            const Nanos rest = now.step_time - now.input - now.forward - now.backward -
+                               now.exposed - now.optimizer;
+            return absl::StrFormat("%.6f s outside every phase of the step",
+                                   SecondsOf(rest) / time_scale);
+          },
+          [&](const ShapeLink& link) {
+            const Endpoint self{Role::kWorker, rank};
+            std::string ways;
+            if (const auto peer = link.WayTo(self)) {
+              ways = " to " + NameOf(*peer);
+            }
+            if (const auto server = link.WayFrom(self)) {
+              ways += (ways.empty() ? " from " : " and from ") + NameOf(*server);
+            }
+            return absl::StrFormat("%s on the way%s", change.begins ? "in force" : "ended", ways);
+          },
+          [&](const auto&) { return std::string(change.begins ? "in force" : "ended"); },
+      },
+      change.injection.effect);
 }
 
 RankFaults::RankFaults(Rank rank, int workers, const experiment::Scenario& scenario)

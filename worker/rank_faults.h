@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include <absl/synchronization/mutex.h>
 
 #include "core/units.h"
+#include "experiment/run_record.h"
 #include "experiment/scenario.h"
 
 namespace ranklab::worker {
@@ -18,6 +20,7 @@ struct Stretch {
   double factor = 1.0;
   Nanos extra{};
   bool none() const { return factor == 1.0 && extra == Nanos::zero(); }
+  Nanos Of(Nanos modelled) const;  // factor to the nearest nanosecond
 };
 
 // An injection that begins or ends with a step, for the log.
@@ -29,6 +32,12 @@ struct FaultChange {
 
 bool IsKill(const FaultChange& change);
 bool IsOfLink(const FaultChange& change);
+
+// What an injection did on worker `rank`, as measured in the step where it began or ended, beside
+// the step before: the last of `records`, whose times are modelled time x time_scale. Requires: a
+// record.
+std::string WhatActed(const FaultChange& change, Rank rank,
+                      std::span<const experiment::StepRecord> records, double time_scale);
 
 // Safe from any thread: the training thread asks, the loop adds.
 class RankFaults {

@@ -29,6 +29,7 @@ class SamplePlan {
   // The batch at `position`. Requires: of this seed, epoch >= 0, 0 <= consumed < data_size.
   // Cost: O(batch), and O(data_size) when the epoch changes.
   GlobalBatch At(const SamplePosition& position) const;
+  std::int64_t SizeAt(const SamplePosition& position) const;  // of that batch
   SamplePosition After(const SamplePosition& position) const;
   SamplePosition Start() const { return {seed_, 0, 0}; }
 
@@ -46,7 +47,6 @@ class SamplePlan {
   static std::pair<std::int64_t, std::int64_t> ShareOf(std::int64_t size, Rank rank, int ranks);
 
  private:
-  std::int64_t SizeAt(const SamplePosition& position) const;
   const std::vector<std::int64_t>& PermutationOf(std::int64_t epoch) const;
 
   std::uint64_t seed_;

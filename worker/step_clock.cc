@@ -38,7 +38,7 @@ void StepClock::BeginStep() {
 void StepClock::Hold(Nanos modelled, const Stretch& stretch) {
   const Nanos now = loop_.Now();
   if (options_.modelled) {
-    modelled_now_ += Dilated(Times(modelled, stretch.factor) + stretch.extra);
+    modelled_now_ += Dilated(stretch.Of(modelled));
     lateness_ = std::max(lateness_, now - modelled_now_);
     SleepUntil(modelled_now_);
   } else if (!stretch.none()) {

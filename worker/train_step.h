@@ -15,17 +15,11 @@
 #include "worker/gradient_exchange.h"
 #include "worker/input_queue.h"
 #include "worker/model.h"
+#include "worker/modelled_step.h"
 #include "worker/rank_faults.h"
 #include "worker/step_clock.h"
 
 namespace ranklab::worker {
-
-// Modelled times by the number of samples of a micro-batch; natively all zero.
-class ModelledStep {
- public:
-  virtual ~ModelledStep() = default;
-  virtual const LayerTimes& For(std::int64_t samples) = 0;
-};
 
 // What a step works with; all must outlive the TrainStep.
 struct TrainStepDeps {

@@ -20,22 +20,6 @@ namespace {
 using experiment::Phase;
 using experiment::StepRecord;
 
-Nanos PhaseOf(const StepRecord& record, Phase phase) {
-  switch (phase) {
-    case Phase::kInput:
-      return record.input;
-    case Phase::kForward:
-      return record.forward;
-    case Phase::kBackward:
-      return record.backward;
-    case Phase::kOptimizer:
-      return record.optimizer;
-    case Phase::kExchange:
-      return record.exposed;
-  }
-  return Nanos::zero();
-}
-
 // What a worker that is to be killed leaves its log line to get away.
 constexpr Nanos kLogLeaves = std::chrono::milliseconds(200);
 
@@ -152,7 +136,8 @@ absl::StatusOr<StepRecord> TrainingRun::OneStep(Step step) {
   last_ends_ = ends;
   records_.push_back(record);
   for (const FaultChange& change : changes) {
-    observer_.OnFault(change, step, Describe(change));
+    observer_.OnFault(change, step,
+                      WhatActed(change, options_.rank, records_, options_.time_scale));
   }
   observer_.OnStep(record, trace_.Take());
   return record;
@@ -187,42 +172,6 @@ void TrainingRun::EndProcess(const std::vector<FaultChange>& changes, Step step)
   aborted_.SleepUnlessSet(kLogLeaves);
   // As the kernel's out-of-memory killer would: no goodbye to the peers.
   kill(getpid(), SIGKILL);
-}
-
-// What was applied, as measured in the step where it began or ended, beside the step before.
-std::string TrainingRun::Describe(const FaultChange& change) const {
-  const StepRecord& now = records_.back();
-  const double scale = options_.time_scale;
-  return std::visit(
-      Overloaded{
-          [&](const experiment::SlowPhase& slow) {
-            const double after = SecondsOf(PhaseOf(now, slow.phase)) / scale;
-            if (records_.size() < 2) {
-              return absl::StrFormat("%.6f s", after);
-            }
-            const double before = SecondsOf(PhaseOf(records_[records_.size() - 2], slow.phase));
-            return absl::StrFormat("%.6f s, %.6f s in the step before", after, before / scale);
-          },
-          [&](const experiment::Pause&) {
-            const Nanos rest = now.step_time - now.input - now.forward - now.backward -
-                               now.exposed - now.optimizer;
-            return absl::StrFormat("%.6f s outside every phase of the step",
-                                   SecondsOf(rest) / scale);
-          },
-          [&](const experiment::ShapeLink& link) {
-            const Endpoint self{Role::kWorker, options_.rank};
-            std::string ways;
-            if (const auto peer = link.WayTo(self)) {
-              ways = " to " + NameOf(*peer);
-            }
-            if (const auto server = link.WayFrom(self)) {
-              ways += (ways.empty() ? " from " : " and from ") + NameOf(*server);
-            }
-            return absl::StrFormat("%s on the way%s", change.begins ? "in force" : "ended", ways);
-          },
-          [&](const auto&) { return std::string(change.begins ? "in force" : "ended"); },
-      },
-      change.injection.effect);
 }
 
 absl::StatusOr<TrainingResult> TrainingRun::Evaluate(TrainingResult result) {

@@ -87,7 +87,6 @@ class TrainingRun {
   void ApplyFaults(const std::vector<FaultChange>& changes, Step step);
   void ReshapeLinks(Step step);
   void EndProcess(const std::vector<FaultChange>& changes, Step step);
-  std::string Describe(const FaultChange& change) const;
   absl::StatusOr<TrainingResult> Evaluate(TrainingResult result);
   void AddCalibration(TrainingResult& result) const;
 

@@ -53,24 +53,7 @@ class RunReporter final : public RunObserver {
   const Nanos clock_offset_;
 };
 
-std::string FolderOf(const std::string& file) {
-  const std::size_t slash = file.rfind('/');
-  return slash == std::string::npos ? "." : file.substr(0, slash);
-}
-
 }  // namespace
-
-absl::StatusOr<const Dataset*> Worker::DataOf(const experiment::LabSpec& spec,
-                                              const std::string& lab_file) {
-  const experiment::DataSpec& data = spec.data;
-  const std::string key = data.Key();
-  const auto found = datasets_.find(key);
-  if (found != datasets_.end()) {
-    return &found->second;
-  }
-  ASSIGN_OR_RETURN(Dataset dataset, LoadDataset(data, FolderOf(lab_file)));
-  return &datasets_.emplace(key, std::move(dataset)).first->second;
-}
 
 void Worker::Run(Member& member, GenerationInbox& inbox) {
   const v1::Assignment& assignment = inbox.assignment();
@@ -78,7 +61,7 @@ void Worker::Run(Member& member, GenerationInbox& inbox) {
   if (!cell.ok()) {
     return member.SendReady(inbox, cell.status(), "");
   }
-  const auto data = DataOf(cell->spec, assignment.lab_name());
+  const auto data = datasets_.Load(cell->spec.data, assignment.lab_name());
   if (!data.ok()) {
     return member.SendReady(inbox, data.status(), cell->lab_hash);
   }

@@ -73,14 +73,14 @@ export interface Cell {
   time_scale: number;
   kind: string;
   repeats: number;
-  samples_per_second: Spread;
+  samples_per_second: Spread; // a modelled cell has one repeat, no loss and no accuracy
   step_seconds: Spread;
   exposed_seconds: Spread;
   efficiency: number;
   predicted_seconds: number;
   ratio: number;
-  final_loss: number;
-  accuracy: number;
+  final_loss: number | null;
+  accuracy: number | null;
   breakdown: RankBreakdown[];
   loss_curve: number[];
   loss_seconds: number[];
@@ -97,6 +97,7 @@ export interface Cell {
 export interface ExpectationOutcome {
   part: string;
   text: string;
+  judged: boolean;
   held: boolean;
   found: string;
 }
@@ -167,8 +168,8 @@ function inReadingOrder(summary: Summary): Cell[] {
   );
 }
 
-export function partsOf(summary: Summary): string[] {
-  return [...new Set(summary.cells.map((cell) => cell.part))];
+export function partsOf(cells: Cell[]): string[] {
+  return [...new Set(cells.map((cell) => cell.part))];
 }
 
 // A cell in a heading or a list.

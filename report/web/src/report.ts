@@ -1,6 +1,6 @@
 // The report of a run: one page, opens offline.
 import { addBreakdown } from "./breakdown";
-import { partsOf, readRun, type Cell, type Run, type Summary } from "./data";
+import { partsOf, readRun, type Cell, type ExpectationOutcome, type Run, type Summary } from "./data";
 import { element, section, table } from "./dom";
 import { duration, percent, rate, significant } from "./format";
 import { addFindings, groupFindings, headline, marksOf } from "./findings";
@@ -37,6 +37,11 @@ function step(cell: Cell): string {
   return `${duration(median)} ±${(((most - least) / 2 / median) * 100).toFixed(0)} %`;
 }
 
+// A simulation trains nothing; a loss that ran away is no number either.
+function finalLoss(cell: Cell): string {
+  return cell.kind === "modelled" ? "–" : significant(cell.final_loss ?? Number.NaN);
+}
+
 function addTables(page: HTMLElement, summary: Summary): void {
   const made = section(
     "Figures",
@@ -44,7 +49,7 @@ function addTables(page: HTMLElement, summary: Summary): void {
       "range over the repeats. [1], [2], … point at the findings below.",
   );
   const groups = groupFindings(summary.cells);
-  for (const part of partsOf(summary)) {
+  for (const part of partsOf(summary.cells)) {
     const cells = summary.cells.filter((cell) => cell.part === part);
     made.append(
       table(
@@ -76,8 +81,12 @@ function addTables(page: HTMLElement, summary: Summary): void {
             value: (cell) => (cell.ratio > 0 ? cell.ratio.toFixed(2) : "–"),
             numeric: true,
           },
-          { title: "final loss", value: (cell) => significant(cell.final_loss), numeric: true },
-          { title: "accuracy", value: (cell) => percent(cell.accuracy), numeric: true },
+          { title: "final loss", value: finalLoss, numeric: true },
+          {
+            title: "accuracy",
+            value: (cell) => (cell.accuracy === null ? "–" : percent(cell.accuracy)),
+            numeric: true,
+          },
           { title: "time scale", value: (cell) => significant(cell.time_scale), numeric: true },
           { title: "kind", value: (cell) => cell.kind + marksOf(cell, groups) },
         ],
@@ -86,6 +95,10 @@ function addTables(page: HTMLElement, summary: Summary): void {
     );
   }
   page.append(made);
+}
+
+function outcome(row: ExpectationOutcome): string {
+  return row.judged ? (row.held ? "held" : "FAILED") : "not judged";
 }
 
 function addExpectations(page: HTMLElement, summary: Summary): void {
@@ -99,7 +112,7 @@ function addExpectations(page: HTMLElement, summary: Summary): void {
       [
         { title: "part", value: (row) => row.part },
         { title: "expected", value: (row) => row.text },
-        { title: "outcome", value: (row) => (row.held ? "held" : "FAILED") },
+        { title: "outcome", value: outcome },
         { title: "found", value: (row) => row.found },
       ],
       "What the lab claims, and what was found",
@@ -131,12 +144,14 @@ function render(run: Run): void {
   document.body.append(page);
   const { summary, timelines, traces } = run;
   addHead(page, summary);
+  // A native cell has no simulation, and so nothing to draw.
+  const drawn = summary.cells.filter((cell) => cell.step_seconds.median > 0);
   const disturbed = new Set(timelines.map((timeline) => timeline.part));
-  for (const part of partsOf(summary)) {
-    addScaling(page, part, summary.cells);
-    addStragglers(page, part, summary.cells, timelines);
+  for (const part of partsOf(drawn)) {
+    addScaling(page, part, drawn);
+    addStragglers(page, part, drawn, timelines);
     if (!disturbed.has(part)) {
-      addBreakdown(page, part, summary.cells);
+      addBreakdown(page, part, drawn);
     }
   }
   addTables(page, summary);

@@ -146,7 +146,9 @@ export function addStragglers(
     "A lane per rank, first repeat. A slow rank shows as a long bar of its own and as waiting " +
       "(exposed) on all the others.",
   );
-  addLoss(made, cells);
+  if (cells.some((cell) => cell.loss_curve.length > 0)) {
+    addLoss(made, cells);
+  }
   addLegend(made);
   for (const timeline of mine) {
     const cell = cells.find((candidate) => candidate.cell === timeline.cell);
