@@ -24,6 +24,8 @@ int main(int argc, char** argv) {
   ranklab::cli::AddInjectCommand(app, exit_code);
   ranklab::cli::AddStatusCommand(app, exit_code);
   ranklab::cli::AddScheduleCommand(app, exit_code);
+  ranklab::cli::AddCollectiveCommand(app, exit_code);
+  ranklab::cli::AddCollectiveRankCommand(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace ranklab::collectives {
 namespace {
 
 constexpr Bytes kIdleLandings = 64 << 20;
+constexpr Bytes kPiece = 512 << 10;
+constexpr int kMostPieces = 64;
 
 absl::Status CheckGroup(const ProcessGroup& group, Endpoint self) {
   const auto size = static_cast<Rank>(group.members.size());
@@ -30,6 +33,15 @@ absl::Status CheckGroup(const ProcessGroup& group, Endpoint self) {
     return InvalidArgument("group %d has worker %d twice", group.id, *twice);
   }
   return absl::OkStatus();
+}
+
+// For a buffer of `size` bytes on `ranks` ranks: see CommunicatorOptions.
+int PiecesBySize(Bytes size, Bytes ranks) {
+  int pieces = 1;
+  while (pieces < kMostPieces && size / ranks > pieces * kPiece) {
+    pieces *= 2;
+  }
+  return pieces;
 }
 
 const CatalogEntry& DefaultOf(Collective collective) {
@@ -53,10 +65,11 @@ class Communicator::Core : public std::enable_shared_from_this<Core> {
   absl::Status CheckAlgorithm() const {
     for (const CatalogEntry& entry : Catalog()) {
       if (entry.name == options_.algorithm) {
-        return entry.build(OptionsFor(0)).status();
+        return entry.build(OptionsFor(0, ChunksFor(0))).status();
       }
     }
-    return BuildNamed(options_.algorithm, Collective::kAllReduce, OptionsFor(0)).status();
+    return BuildNamed(options_.algorithm, Collective::kAllReduce, OptionsFor(0, ChunksFor(0)))
+        .status();
   }
 
   struct Call {
@@ -68,7 +81,8 @@ class Communicator::Core : public std::enable_shared_from_this<Core> {
 
   void Run(const Call& call, CallTag tag, DoneFn done) {
     const std::uint64_t sequence = next_sequence_++;
-    const absl::StatusOr<const RankPlan*> plan = PlanOf(call.collective, call.root);
+    const absl::StatusOr<const RankPlan*> plan =
+        PlanOf(call.collective, call.root, ChunksFor(call.buffers.input.byte_count()));
     if (!plan.ok()) {
       Fail(plan.status());
       deps_.loop.Post(
@@ -95,25 +109,33 @@ class Communicator::Core : public std::enable_shared_from_this<Core> {
   FailedFn on_failure;
 
  private:
-  BuildOptions OptionsFor(Rank root) const {
+  int ChunksFor(Bytes size) const {
+    return options_.chunks_per_rank != 0
+               ? options_.chunks_per_rank
+               : PiecesBySize(size, static_cast<Bytes>(group_.members.size()));
+  }
+
+  BuildOptions OptionsFor(Rank root, int chunks) const {
     return {.group_size = static_cast<int>(group_.members.size()),
-            .chunks_per_rank = options_.chunks_per_rank,
+            .chunks_per_rank = chunks,
             .root = root,
             .channels = options_.channels,
             .ranks_per_node = options_.ranks_per_node};
   }
 
   // Made at the first call of its kind.
-  absl::StatusOr<const RankPlan*> PlanOf(Collective collective, Rank root) {
-    const auto known = plans_.find({collective, root});
+  absl::StatusOr<const RankPlan*> PlanOf(Collective collective, Rank root, int chunks) {
+    const auto key = std::tuple(collective, root, chunks);
+    const auto known = plans_.find(key);
     if (known != plans_.end()) {
       return &known->second;
     }
     const CatalogEntry* entry = FindAlgorithm(options_.algorithm, collective);
-    ASSIGN_OR_RETURN(const Schedule schedule,
-                     (entry != nullptr ? *entry : DefaultOf(collective)).build(OptionsFor(root)));
+    ASSIGN_OR_RETURN(
+        const Schedule schedule,
+        (entry != nullptr ? *entry : DefaultOf(collective)).build(OptionsFor(root, chunks)));
     RankPlan plan = MakeRankPlan(schedule, group_.my_rank);
-    return &plans_.emplace(std::pair(collective, root), std::move(plan)).first->second;
+    return &plans_.emplace(key, std::move(plan)).first->second;
   }
 
   void Fail(const absl::Status& status) {
@@ -127,7 +149,7 @@ class Communicator::Core : public std::enable_shared_from_this<Core> {
   const ExecutorDeps deps_;
   const ProcessGroup group_;
   const CommunicatorOptions options_;
-  std::map<std::pair<Collective, Rank>, RankPlan> plans_;  // by collective and root
+  std::map<std::tuple<Collective, Rank, int>, RankPlan> plans_;  // by collective, root and chunks
   transport::BufferPool landings_;
   std::uint64_t next_sequence_ = 1;
 };

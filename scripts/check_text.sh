@@ -23,7 +23,7 @@ report "no trailing blanks" < <(grep -nP ' +$' "${sources[@]}")
 report "lines of at most 100 columns" < <(grep -nP '^.{101,}$' "${sources[@]}" | grep -v '#include')
 report "a thread has an owner that joins it" < <(grep -nE 'std::async|\.detach\(\)' "${sources[@]}")
 report "waits are latches, conditions or timers with a deadline" \
-  < <(grep -nE 'sleep_for|usleep\(' "${product[@]}" | grep -v '^cli/local_cluster.cc')
+  < <(grep -nE 'sleep_for|usleep\(' "${product[@]}" | grep -v '^cli/child_processes.cc')
 report "chance comes from core/random" < <(grep -nE '\brand\(\)|std::mt19937|random_device' "${product[@]}" |
   grep -v '^coordinator/control_plane_lab.cc')  # a generation's secret is meant to be unpredictable
 report "RANKLAB_CHECK, or a Status" < <(grep -nE '\bassert\(' "${product[@]}")

@@ -1,0 +1,20 @@
+// One rank of `ranklab collective`: a process that listens, is told where the others listen, and
+// then runs one trial after the other, as told on its standard input.
+#pragma once
+
+#include "core/units.h"
+
+namespace ranklab::cli {
+
+struct RankProcessOptions {
+  Rank rank = 0;
+  bool checksums = true;        // over bodies: TcpOptions
+  double timeout_seconds = 30;  // of one collective
+};
+
+// Says a line each: its port; "ready" once connected; the measurement of each trial. An error is a
+// line that begins with '!', and ends it. Ends too when its standard input does.
+// Returns the exit code.
+int RunRankProcess(const RankProcessOptions& options);
+
+}  // namespace ranklab::cli
