@@ -66,7 +66,7 @@ absl::Status Step(worker::Model& model, compute::Optimizer& optimizer, worker::S
   for (int layer = 0; layer < model.layer_count(); ++layer) {
     RETURN_IF_ERROR(model.ForwardLayer(layer, batch));
   }
-  ASSIGN_OR_RETURN(const compute::LossSum loss, model.Loss(batch));
+  ASSIGN_OR_RETURN(const compute::LossSum loss, model.Loss(batch, /*scale=*/1.0F));
   for (int layer = model.layer_count() - 1; layer >= 0; --layer) {
     RETURN_IF_ERROR(model.BackwardLayer(layer, batch));
   }

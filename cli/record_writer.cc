@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/build_id.h"
+#include "compute/device.h"
 #include "core/status.h"
 #include "experiment/expectation.h"
 #include "experiment/summarize.h"
@@ -38,6 +39,7 @@ std::map<std::string, std::string> Environment() {
   return {{"cores", std::to_string(std::thread::hardware_concurrency())},
           {"kernel", std::string(name.sysname) + " " + name.release},
           {"machine", name.machine},
+          {"products_of_16_bits", std::string(compute::ProductsOf16Bits())},
           {"processor", ProcessorName()},
           {"version", kVersion}};
 }

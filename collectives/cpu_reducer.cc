@@ -1,10 +1,13 @@
 #include "collectives/cpu_reducer.h"
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "compute/cpu_convert.h"
 #include "core/check.h"
-#include "core/status.h"
 
 namespace ranklab::collectives {
 namespace {
@@ -42,6 +45,25 @@ void ReduceAs(ReduceOp op, const compute::TensorView& target, const compute::Ten
   }
 }
 
+// In float32, rounded once, a piece at a time that stays in the cache.
+void ReduceRounded(ReduceOp op, const compute::TensorView& target,
+                   const compute::TensorView& source) {
+  constexpr std::int64_t kPiece = 2048;
+  std::array<float, kPiece> to;
+  std::array<float, kPiece> from;
+  const std::int64_t elements = target.element_count();
+  for (std::int64_t begin = 0; begin < elements; begin += kPiece) {
+    const std::int64_t count = std::min(kPiece, elements - begin);
+    const auto piece = static_cast<std::size_t>(count);
+    std::byte* const place = target.data + begin * SizeOf(target.dtype);
+    compute::Widen(place, target.dtype, to.data(), count);
+    compute::Widen(source.data + begin * SizeOf(source.dtype), source.dtype, from.data(), count);
+    ReduceAs<float>(op, compute::HostView(std::span(to).first(piece)),
+                    compute::HostView(std::span(from).first(piece)));
+    compute::Narrow(to.data(), target.dtype, place, count);
+  }
+}
+
 }  // namespace
 
 void CpuReducer::Reduce(ReduceOp op, compute::TensorView target, compute::TensorView source,
@@ -56,9 +78,9 @@ void CpuReducer::Reduce(ReduceOp op, compute::TensorView target, compute::Tensor
       ReduceAs<std::int32_t>(op, target, source);
       return done(absl::OkStatus());
     case DType::kBFloat16:
-      return done(Unimplemented("the CPU reducer does not reduce bfloat16; use float32 or int32"));
     case DType::kFloat16:
-      return done(Unimplemented("the CPU reducer does not reduce float16; use float32 or int32"));
+      ReduceRounded(op, target, source);
+      return done(absl::OkStatus());
   }
 }
 

@@ -5,8 +5,8 @@
 namespace ranklab::collectives {
 
 // Reduces at once, on the calling thread, and runs `done` before Reduce returns: a chunk is small
-// beside the time its message takes. Integers wrap. A maximum or minimum with a NaN keeps the
-// target. Errors: Unimplemented, bfloat16 and float16.
+// beside the time its message takes. Integers wrap; bfloat16 and float16 are
+// reduced in float32 and rounded. A maximum or minimum with a NaN keeps the target.
 class CpuReducer final : public compute::Reducer {
  public:
   void Reduce(compute::ReduceOp op, compute::TensorView target, compute::TensorView source,

@@ -7,6 +7,7 @@
 #include "compute/cpu_attention.h"
 #include "compute/cpu_gemm.h"
 #include "compute/cpu_loops.h"
+#include "compute/cpu_staging.h"
 #include "compute/device.h"
 #include "compute/operations.h"
 #include "compute/thread_team.h"
@@ -22,12 +23,12 @@ struct RowLoss {
 
 // Softmax shifted by its largest logit, so that no exponential overflows. `gradient` may not be
 // `logits`.
-RowLoss CrossEntropyOfRow(std::span<const float> logits, std::int32_t label,
+RowLoss CrossEntropyOfRow(std::span<const float> logits, std::int32_t label, float scale,
                           std::span<float> gradient) {
   const loops::Exponentials exponentials =
       loops::ExponentialsRow(logits.data(), gradient.data(), std::ssize(logits));
-  loops::Scale(gradient.data(), 1.0F / exponentials.sum, std::ssize(gradient));
-  gradient[label] -= 1.0F;
+  loops::Scale(gradient.data(), scale / exponentials.sum, std::ssize(gradient));
+  gradient[label] -= scale;
   const double shifted = static_cast<double>(logits[label]) - exponentials.largest;
   const auto first_largest = std::find(logits.begin(), logits.end(), exponentials.largest);
   return {.loss = std::log(static_cast<double>(exponentials.sum)) - shifted,
@@ -37,27 +38,11 @@ RowLoss CrossEntropyOfRow(std::span<const float> logits, std::int32_t label,
 // Multiply-adds below which waking a thread takes longer than they do: about 20 us.
 constexpr std::int64_t kLeastWorkOfThread = 1 << 20;
 
-// One of `parts` slices of c, along its longer side.
-absl::Status MultiplyPart(const MatMulShape& shape, const TensorView& a, const TensorView& b,
-                          float beta, const TensorView& c, int part, int parts) {
-  const bool by_rows = shape.m >= shape.n;
-  const std::int64_t length = by_rows ? shape.m : shape.n;
-  const std::int64_t first = length * part / parts;
-  const std::int64_t count = length * (part + 1) / parts - first;
-  const float* left = HostValues<float>(a).data();
-  const float* right = HostValues<float>(b).data();
-  float* out = HostValues<float>(c).data();
-  if (by_rows) {
-    left += first * (shape.transpose_a ? 1 : a.shape[1]);
-    out += first * c.shape[1];
-  } else {
-    right += first * (shape.transpose_b ? b.shape[1] : 1);
-    out += first;
-  }
-  return Gemm({.m = by_rows ? count : shape.m, .k = shape.k, .n = by_rows ? shape.n : count},
-              {.data = left, .stride = a.shape[1], .transpose = shape.transpose_a},
-              {.data = right, .stride = b.shape[1], .transpose = shape.transpose_b}, beta, out,
-              c.shape[1]);
+MatrixPart PartOf(const TensorView& matrix, std::int64_t begin, bool transpose) {
+  return {.data = matrix.data + begin * SizeOf(matrix.dtype),
+          .dtype = matrix.dtype,
+          .stride = matrix.shape[1],
+          .transpose = transpose};
 }
 
 class CpuOperations final : public Operations {
@@ -66,40 +51,63 @@ class CpuOperations final : public Operations {
 
   absl::Status MatMul(const MatMulShape& shape, const TensorView& a, const TensorView& b,
                       float beta, const TensorView& c) override {
-    return InParts(shape.m * shape.k * shape.n, [&](int part, int parts) {
-      return MultiplyPart(shape, a, b, beta, c, part, parts);
+    const std::int64_t multiply_adds = shape.m * shape.k * shape.n;
+    if (a.dtype == DType::kBFloat16 && b.dtype == DType::kBFloat16 && MultipliesBFloat16()) {
+      return InParts(multiply_adds, [&](int part, int parts) {
+        const GemmPart cut = CutGemm(shape, part, parts);
+        return MixedGemm(cut.shape, PartOf(a, cut.a, shape.transpose_a),
+                         PartOf(b, cut.b, shape.transpose_b), beta, PartOf(c, cut.c, false));
+      });
+    }
+    Staging staging;
+    const float* left = staging.In(a);
+    const float* right = staging.In(b);
+    float* out = beta == 0.0F ? staging.Out(c) : staging.InOut(c);
+    return InParts(multiply_adds, [&](int part, int parts) {
+      const GemmPart cut = CutGemm(shape, part, parts);
+      return Gemm(cut.shape,
+                  {.data = left + cut.a, .stride = a.shape[1], .transpose = shape.transpose_a},
+                  {.data = right + cut.b, .stride = b.shape[1], .transpose = shape.transpose_b},
+                  beta, out + cut.c, c.shape[1]);
     });
   }
 
   absl::Status AddBias(const TensorView& x, const TensorView& bias, bool relu) override {
-    loops::AddBias(Floats(x), Floats(bias), x.shape[0], x.shape[1], relu);
+    Staging staging;
+    loops::AddBias(staging.InOut(x), staging.In(bias), x.shape[0], x.shape[1], relu);
     return absl::OkStatus();
   }
 
   absl::Status AddBiasGelu(const TensorView& x, const TensorView& bias,
                            const TensorView& y) override {
-    loops::AddBiasGelu(Floats(x), Floats(bias), Floats(y), x.shape[0], x.shape[1]);
+    Staging staging;
+    loops::AddBiasGelu(staging.InOut(x), staging.In(bias), staging.Out(y), x.shape[0], x.shape[1]);
     return absl::OkStatus();
   }
 
   absl::Status AddBiasResidual(const TensorView& x, const TensorView& bias,
                                const TensorView& residual) override {
-    loops::AddBiasResidual(Floats(x), Floats(bias), Floats(residual), x.shape[0], x.shape[1]);
+    Staging staging;
+    loops::AddBiasResidual(staging.InOut(x), staging.In(bias), staging.In(residual), x.shape[0],
+                           x.shape[1]);
     return absl::OkStatus();
   }
 
   absl::Status ReluBackward(const TensorView& y, const TensorView& dy) override {
-    loops::ReluBackward(Floats(y), Floats(dy), y.element_count());
+    Staging staging;
+    loops::ReluBackward(staging.In(y), staging.InOut(dy), y.element_count());
     return absl::OkStatus();
   }
 
   absl::Status GeluBackward(const TensorView& x, const TensorView& dy) override {
-    loops::GeluBackward(Floats(x), Floats(dy), x.element_count());
+    Staging staging;
+    loops::GeluBackward(staging.In(x), staging.InOut(dy), x.element_count());
     return absl::OkStatus();
   }
 
   absl::Status AccumulateRowSums(const TensorView& x, const TensorView& out) override {
-    loops::AccumulateRowSums(Floats(out), Floats(x), x.shape[0], x.shape[1]);
+    Staging staging;
+    loops::AccumulateRowSums(staging.InOut(out), staging.In(x), x.shape[0], x.shape[1]);
     return absl::OkStatus();
   }
 
@@ -107,14 +115,18 @@ class CpuOperations final : public Operations {
                            const TensorView& positions, const TensorView& out) override {
     const std::int64_t hidden = table.shape[1];
     const std::int64_t length = tokens.shape[1];
+    Staging staging;
+    const float* rows = staging.In(table);
+    const float* places = staging.In(positions);
+    float* target = staging.Out(out);
     std::int64_t row = 0;
     for (const std::int32_t token : HostValues<std::int32_t>(tokens)) {
       if (token < 0 || token >= table.shape[0]) {
         return InvalidArgument("token %d of sample %d is not one of %d", token, row / length,
                                table.shape[0]);
       }
-      loops::Add(Floats(out) + row * hidden, Floats(table) + token * hidden,
-                 Floats(positions) + row % length * hidden, hidden);
+      loops::Add(target + row * hidden, rows + token * hidden, places + row % length * hidden,
+                 hidden);
       ++row;
     }
     return absl::OkStatus();
@@ -125,11 +137,14 @@ class CpuOperations final : public Operations {
                                    const TensorView& dpositions) override {
     const std::int64_t hidden = dtable.shape[1];
     const std::int64_t length = tokens.shape[1];
-    const float* source = Floats(dout);
+    Staging staging;
+    const float* source = staging.In(dout);
+    float* rows = staging.InOut(dtable);
+    float* places = staging.InOut(dpositions);
     std::int64_t row = 0;
     for (const std::int32_t token : HostValues<std::int32_t>(tokens)) {
-      loops::AddTo(Floats(dtable) + token * hidden, source + row * hidden, hidden);
-      loops::AddTo(Floats(dpositions) + row % length * hidden, source + row * hidden, hidden);
+      loops::AddTo(rows + token * hidden, source + row * hidden, hidden);
+      loops::AddTo(places + row % length * hidden, source + row * hidden, hidden);
       ++row;
     }
     return absl::OkStatus();
@@ -138,9 +153,14 @@ class CpuOperations final : public Operations {
   absl::Status LayerNorm(const TensorView& x, const TensorView& gain, const TensorView& bias,
                          const TensorView& y, const TensorView& statistics) override {
     const std::int64_t n = x.shape[1];
+    Staging staging;
+    const float* from = staging.In(x);
+    const float* gains = staging.In(gain);
+    const float* biases = staging.In(bias);
+    float* to = staging.Out(y);
     for (std::int64_t row = 0; row < x.shape[0]; ++row) {
-      loops::LayerNormRow(Floats(x) + row * n, Floats(gain), Floats(bias), Floats(y) + row * n,
-                          Floats(statistics) + row * 2, n);
+      loops::LayerNormRow(from + row * n, gains, biases, to + row * n, Floats(statistics) + row * 2,
+                          n);
     }
     return absl::OkStatus();
   }
@@ -149,14 +169,18 @@ class CpuOperations final : public Operations {
                                  const TensorView& statistics, const TensorView& dy,
                                  const LayerNormGradients& gradients) override {
     const std::int64_t n = x.shape[1];
+    const float beta = gradients.beta;
+    Staging staging;
+    const float* from = staging.In(x);
+    const float* gains = staging.In(gain);
+    const float* dto = staging.In(dy);
+    float* dx = beta == 0.0F ? staging.Out(gradients.dx) : staging.InOut(gradients.dx);
+    float* dgain = staging.InOut(gradients.dgain);
+    float* dbias = staging.InOut(gradients.dbias);
     for (std::int64_t row = 0; row < x.shape[0]; ++row) {
-      loops::LayerNormBackwardRow(Floats(x) + row * n, Floats(gain), Floats(statistics) + row * 2,
-                                  Floats(dy) + row * n,
-                                  {.dx = Floats(gradients.dx) + row * n,
-                                   .beta = gradients.beta,
-                                   .dgain = Floats(gradients.dgain),
-                                   .dbias = Floats(gradients.dbias)},
-                                  n);
+      loops::LayerNormBackwardRow(
+          from + row * n, gains, Floats(statistics) + row * 2, dto + row * n,
+          {.dx = dx + row * n, .beta = beta, .dgain = dgain, .dbias = dbias}, n);
     }
     return absl::OkStatus();
   }
@@ -164,12 +188,14 @@ class CpuOperations final : public Operations {
   absl::Status CausalAttention(const TensorView& qkv, const TensorView& out,
                                const TensorView& log_sums) override {
     const AttentionShape shape = ShapeOf(out, log_sums);
+    Staging staging;
+    float* inputs = staging.InOut(qkv);
+    float* outputs = staging.Out(out);
+    float* sums = Floats(log_sums);
     return OverHeads(shape, out.shape[0],
                      [&](std::int64_t sample, std::int64_t head, std::vector<float>& scratch) {
                        return AttentionOfHead(
-                           shape,
-                           PlaceOf(shape, sample, head, Floats(qkv), Floats(out), Floats(log_sums)),
-                           scratch);
+                           shape, PlaceOf(shape, sample, head, inputs, outputs, sums), scratch);
                      });
   }
 
@@ -177,20 +203,27 @@ class CpuOperations final : public Operations {
                                        const TensorView& log_sums, const TensorView& dout,
                                        const TensorView& dqkv) override {
     const AttentionShape shape = ShapeOf(out, log_sums);
+    Staging staging;
+    float* inputs = staging.InOut(qkv);
+    float* outputs = staging.InOut(out);
+    float* dinputs = staging.Out(dqkv);
+    float* doutputs = staging.InOut(dout);
     float* sums = Floats(log_sums);
     return OverHeads(shape, out.shape[0],
                      [&](std::int64_t sample, std::int64_t head, std::vector<float>& scratch) {
                        return AttentionBackwardOfHead(
-                           shape, PlaceOf(shape, sample, head, Floats(qkv), Floats(out), sums),
-                           PlaceOf(shape, sample, head, Floats(dqkv), Floats(dout), sums), scratch);
+                           shape, PlaceOf(shape, sample, head, inputs, outputs, sums),
+                           PlaceOf(shape, sample, head, dinputs, doutputs, sums), scratch);
                      });
   }
 
   absl::StatusOr<LossSum> SoftmaxCrossEntropy(const TensorView& logits, const TensorView& labels,
-                                              const TensorView& gradient) override {
+                                              float scale, const TensorView& gradient) override {
     const std::int64_t classes = logits.shape[1];
-    const std::span<const float> scores = HostValues<float>(logits);
-    const std::span<float> out = HostValues<float>(gradient);
+    const auto count = static_cast<std::size_t>(logits.element_count());
+    Staging staging;
+    const std::span<const float> scores(staging.In(logits), count);
+    const std::span<float> out(staging.Out(gradient), count);
     const std::span<const std::int32_t> label = HostValues<std::int32_t>(labels);
     LossSum sum;
     for (std::int64_t row = 0; row < logits.shape[0]; ++row) {
@@ -204,7 +237,7 @@ class CpuOperations final : public Operations {
                                classes);
       }
       const RowLoss loss =
-          CrossEntropyOfRow(scores.subspan(row * classes, classes), label[row], of_row);
+          CrossEntropyOfRow(scores.subspan(row * classes, classes), label[row], scale, of_row);
       sum.loss += loss.loss;
       sum.correct += loss.correct ? 1 : 0;
       ++sum.targets;
@@ -236,6 +269,12 @@ class CpuOperations final : public Operations {
                            const AdamWStep& step) override {
     loops::AdamWUpdate(Floats(parameters), Floats(gradients), Floats(m), Floats(v),
                        parameters.element_count(), scale, step);
+    return absl::OkStatus();
+  }
+
+  absl::Status Convert(const TensorView& x, const TensorView& y) override {
+    Staging staging;
+    std::copy_n(staging.In(x), x.element_count(), staging.Out(y));
     return absl::OkStatus();
   }
 
@@ -297,6 +336,11 @@ class CpuOperations final : public Operations {
 };
 
 }  // namespace
+
+std::string_view ProductsOf16Bits() {
+  return MultipliesBFloat16() ? "bf16 in oneDNN's bf16 products, fp16 in fp32"
+                              : "bf16 and fp16 in fp32: the processor has no products of 16 bits";
+}
 
 std::unique_ptr<Operations> MakeCpuOperations(int threads) {
   return std::make_unique<CpuOperations>(threads);

@@ -46,6 +46,11 @@ class CpuDevice final : public Device {
   std::unique_ptr<Operations> operations_;
 };
 
+// How a CPU multiplies tensors of 16 bits, in words for the record: "bf16 by oneDNN's bf16
+// products,
+// ...". Everything else is computed in float32 and stored in 16 bits.
+std::string_view ProductsOf16Bits();
+
 // Operations on memory that the CPU can address, with `threads` threads for matrix products.
 std::unique_ptr<Operations> MakeCpuOperations(int threads);
 

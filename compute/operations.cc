@@ -12,15 +12,17 @@ Operations& OperationsFor(const TensorView& view) {
   return view.device == nullptr ? *host : view.device->operations();
 }
 
+bool IsFloating(const TensorView& view) { return view.dtype != DType::kInt32; }
+
 bool IsMatrix(const TensorView& view) { return view.shape[2] == 1 && view.shape[3] == 1; }
 
 void CheckMatrix(const TensorView& x) {
-  RANKLAB_CHECK(x.dtype == DType::kFloat32 && IsMatrix(x), "not a float32 matrix: (%d, %d, %d, %d)",
+  RANKLAB_CHECK(IsFloating(x) && IsMatrix(x), "not a matrix of numbers: (%d, %d, %d, %d)",
                 x.shape[0], x.shape[1], x.shape[2], x.shape[3]);
 }
 
 void CheckAlike(const TensorView& a, const TensorView& b) {
-  RANKLAB_CHECK(a.dtype == DType::kFloat32 && b.dtype == DType::kFloat32);
+  RANKLAB_CHECK(IsFloating(a) && IsFloating(b));
   RANKLAB_CHECK(a.shape == b.shape, "(%d, %d) and (%d, %d)", a.shape[0], a.shape[1], b.shape[0],
                 b.shape[1]);
   RANKLAB_CHECK(a.device == b.device, "tensors of two devices");
@@ -29,8 +31,8 @@ void CheckAlike(const TensorView& a, const TensorView& b) {
 // `row` (n) goes with each row of `x` (rows, n).
 void CheckRow(const TensorView& x, const TensorView& row) {
   CheckMatrix(x);
-  RANKLAB_CHECK(row.dtype == DType::kFloat32 && row.element_count() == x.shape[1],
-                "%d elements for rows of %d", row.element_count(), x.shape[1]);
+  RANKLAB_CHECK(IsFloating(row) && row.element_count() == x.shape[1], "%d elements for rows of %d",
+                row.element_count(), x.shape[1]);
   RANKLAB_CHECK(x.device == row.device, "tensors of two devices");
 }
 
@@ -56,7 +58,8 @@ void CheckEmbedding(const TensorView& tokens, const TensorView& table, const Ten
 
 void CheckStatistics(const TensorView& x, const TensorView& statistics) {
   CheckMatrix(statistics);
-  RANKLAB_CHECK(statistics.shape[0] == x.shape[0] && statistics.shape[1] == 2,
+  RANKLAB_CHECK(statistics.dtype == DType::kFloat32 && statistics.shape[0] == x.shape[0] &&
+                    statistics.shape[1] == 2,
                 "(%d, %d) statistics of %d rows", statistics.shape[0], statistics.shape[1],
                 x.shape[0]);
 }
@@ -64,14 +67,21 @@ void CheckStatistics(const TensorView& x, const TensorView& statistics) {
 void CheckAttention(const TensorView& qkv, const TensorView& out, const TensorView& log_sums) {
   const auto& [samples, length, hidden, one] = out.shape;
   const std::int64_t heads = log_sums.shape[1];
-  RANKLAB_CHECK(qkv.dtype == DType::kFloat32 && out.dtype == DType::kFloat32 &&
-                log_sums.dtype == DType::kFloat32);
+  RANKLAB_CHECK(IsFloating(qkv) && IsFloating(out) && log_sums.dtype == DType::kFloat32);
   RANKLAB_CHECK(one == 1 && heads > 0 && hidden % heads == 0, "%d in %d heads", hidden, heads);
   RANKLAB_CHECK(qkv.shape == (std::array<std::int64_t, 4>{samples, length, 3 * hidden, 1}) &&
                     log_sums.shape == (std::array<std::int64_t, 4>{samples, heads, length, 1}),
                 "attention over (%d, %d, %d) with (%d, %d, %d)", samples, length, hidden,
                 qkv.shape[0], qkv.shape[1], qkv.shape[2]);
   CheckOneDevice({&qkv, &out, &log_sums});
+}
+
+void CheckMaster(const TensorView& parameters, std::initializer_list<const TensorView*> others) {
+  RANKLAB_CHECK(parameters.dtype == DType::kFloat32);
+  for (const TensorView* other : others) {
+    RANKLAB_CHECK(other->dtype == DType::kFloat32);
+    CheckAlike(parameters, *other);
+  }
 }
 
 }  // namespace
@@ -117,14 +127,14 @@ absl::Status AccumulateRowSums(const TensorView& x, const TensorView& out) {
 }
 
 absl::StatusOr<LossSum> SoftmaxCrossEntropy(const TensorView& logits, const TensorView& labels,
-                                            const TensorView& gradient) {
+                                            float scale, const TensorView& gradient) {
   CheckMatrix(logits);
   CheckAlike(logits, gradient);
   RANKLAB_CHECK(labels.dtype == DType::kInt32 && labels.element_count() == logits.shape[0],
                 "%d labels for %d rows", labels.element_count(), logits.shape[0]);
   RANKLAB_CHECK(logits.device == labels.device, "tensors of two devices");
   RANKLAB_CHECK(logits.shape[1] > 0, "no classes");
-  return OperationsFor(logits).SoftmaxCrossEntropy(logits, labels, gradient);
+  return OperationsFor(logits).SoftmaxCrossEntropy(logits, labels, scale, gradient);
 }
 
 absl::Status EmbedTokens(const TensorView& tokens, const TensorView& table,
@@ -201,25 +211,27 @@ absl::StatusOr<double> SumOfSquares(const TensorView& x) {
 absl::Status AdamWUpdate(const TensorView& parameters, const TensorView& gradients,
                          const TensorView& m, const TensorView& v, float scale,
                          const AdamWStep& step) {
-  CheckAlike(parameters, gradients);
-  CheckAlike(parameters, m);
-  CheckAlike(parameters, v);
+  CheckMaster(parameters, {&gradients, &m, &v});
   return OperationsFor(parameters).AdamWUpdate(parameters, gradients, m, v, scale, step);
 }
 
 absl::Status SgdUpdate(const TensorView& parameters, const TensorView& gradients, float scale,
                        float learning_rate) {
-  CheckAlike(parameters, gradients);
+  CheckMaster(parameters, {&gradients});
   return OperationsFor(parameters).SgdUpdate(parameters, gradients, scale, learning_rate);
 }
 
 absl::Status MomentumUpdate(const TensorView& parameters, const TensorView& gradients,
                             const TensorView& velocity, float scale, float learning_rate,
                             float momentum) {
-  CheckAlike(parameters, gradients);
-  CheckAlike(parameters, velocity);
+  CheckMaster(parameters, {&gradients, &velocity});
   return OperationsFor(parameters)
       .MomentumUpdate(parameters, gradients, velocity, scale, learning_rate, momentum);
+}
+
+absl::Status Convert(const TensorView& x, const TensorView& y) {
+  CheckAlike(x, y);
+  return OperationsFor(x).Convert(x, y);
 }
 
 absl::Status FillZero(const TensorView& x) { return OperationsFor(x).FillZero(x); }

@@ -18,7 +18,9 @@ namespace ranklab::compute {
 enum class Transpose : std::uint8_t { kNo, kYes };
 
 // All functions. Requires: float32 where not said otherwise, shapes as given, all tensors on one
-// device, nothing overlapping but what is in place. Errors: Internal, the device's library failed.
+// device, nothing overlapping but what is in place. Weights, activations and their gradients may
+// also be bfloat16 or float16, then sums are accumulated in float32 and rounded once at the end.
+// Errors: Internal, the device's library failed.
 
 // c (m, n) = op(a) (m, k) x op(b) (k, n) + beta c; op transposes what is stored. With beta 0, c
 // need not hold numbers.
@@ -35,10 +37,10 @@ absl::Status ReluBackward(const TensorView& y, const TensorView& dy);
 // out (n) += sum over rows of x (rows, n).
 absl::Status AccumulateRowSums(const TensorView& x, const TensorView& out);
 
-// logits (rows, classes), labels int32 (rows). Writes the gradient of the *sum* of losses over the
-// logits and returns the sum of losses, in double precision, and the rows whose first largest logit
-// is the label. A row with the label kNoTarget counts nowhere, and its gradient is 0. Waits for the
-// device. Errors: InvalidArgument, a label that is no class.
+// logits (rows, classes), labels int32 (rows). Writes the gradient of scale x the *sum* of losses
+// over the logits and returns the sum of losses, in double precision, and the rows whose first
+// largest logit is the label. A row with the label kNoTarget counts nowhere, and its gradient is 0.
+// Waits for the device. Errors: InvalidArgument, a label that is no class.
 inline constexpr std::int32_t kNoTarget = -100;  // as PyTorch's ignore_index
 struct LossSum {
   double loss = 0;
@@ -46,7 +48,7 @@ struct LossSum {
   std::int64_t targets = 0;  // rows that count
 };
 absl::StatusOr<LossSum> SoftmaxCrossEntropy(const TensorView& logits, const TensorView& labels,
-                                            const TensorView& gradient);
+                                            float scale, const TensorView& gradient);
 
 // tokens int32 (samples, length), table (vocabulary, hidden), positions (context, hidden) with
 // context >= length, out (samples length, hidden): table[token] + positions[place in the sample].
@@ -123,6 +125,9 @@ absl::Status AdamWUpdate(const TensorView& parameters, const TensorView& gradien
                          const TensorView& m, const TensorView& v, float scale,
                          const AdamWStep& step);
 
+// y = x, rounded to nearest even where y's dtype is narrower. Equal shapes, floating dtypes.
+absl::Status Convert(const TensorView& x, const TensorView& y);
+
 // Every element becomes 0.
 absl::Status FillZero(const TensorView& x);
 
@@ -151,7 +156,7 @@ class Operations {
   virtual absl::Status ReluBackward(const TensorView& y, const TensorView& dy) = 0;
   virtual absl::Status AccumulateRowSums(const TensorView& x, const TensorView& out) = 0;
   virtual absl::StatusOr<LossSum> SoftmaxCrossEntropy(const TensorView& logits,
-                                                      const TensorView& labels,
+                                                      const TensorView& labels, float scale,
                                                       const TensorView& gradient) = 0;
   virtual absl::Status SgdUpdate(const TensorView& parameters, const TensorView& gradients,
                                  float scale, float learning_rate) = 0;
@@ -183,6 +188,7 @@ class Operations {
   virtual absl::Status AdamWUpdate(const TensorView& parameters, const TensorView& gradients,
                                    const TensorView& m, const TensorView& v, float scale,
                                    const AdamWStep& step) = 0;
+  virtual absl::Status Convert(const TensorView& x, const TensorView& y) = 0;
   virtual absl::Status FillZero(const TensorView& x) = 0;
   virtual absl::Status CopyFromHost(const TensorView& host, const TensorView& x) = 0;
   virtual absl::Status CopyToHost(const TensorView& x, const TensorView& host) = 0;

@@ -143,11 +143,12 @@ std::string LabPlan::CalibrationKey(int cell) const {
                  }},
       spec.exchange.kind);
   return absl::StrFormat(
-      "%s, %s, batch %d in %d, recompute %d, %d workers of %d threads on %s, %s over %s with %d "
-      "servers, buckets %d %d",
+      "%s, %s, batch %d in %d, recompute %d, %s, %d workers of %d threads on %s, %s over %s in %s "
+      "with %d servers, buckets %d %d",
       model, spec.data.Key(), spec.BatchOf(0), spec.train.accumulate, spec.train.recompute,
-      planned.workers, spec.compute.threads, spec.cluster.device, exchange, spec.exchange.transport,
-      planned.servers, spec.exchange.first_bucket, spec.exchange.bucket);
+      spec.train.precision, planned.workers, spec.compute.threads, spec.cluster.device, exchange,
+      spec.exchange.transport, spec.exchange.wire_dtype, planned.servers,
+      spec.exchange.first_bucket, spec.exchange.bucket);
 }
 
 std::vector<int> LabPlan::CellsToCalibrate() const {

@@ -103,6 +103,20 @@ Finding AbovePrediction(const LabSpec& spec, const CellSummary& summary, double 
           .severity = summary.ratio};
 }
 
+Finding EmulatedPrecision(const CellSummary& summary) {
+  const bool half = summary.precision == "fp16";
+  return {
+      .code = "EMULATED_PRECISION",
+      .cause = summary.precision,
+      .text = absl::StrFormat(
+          "%s on a CPU: weights, activations and their gradients are stored in it; %s, the rest "
+          "is computed in fp32 and rounded, so that native times say nothing about a GPU's",
+          summary.precision,
+          half ? "products are fp32 too"
+               : "products are oneDNN's in bf16 where the processor has them (environment: "
+                 "products_of_16_bits)")};
+}
+
 }  // namespace
 
 FigureKind KindOf(const LabSpec& spec) {
@@ -122,6 +136,9 @@ std::vector<Finding> FindingsOf(const LabSpec& spec, const CellSummary& summary,
                                  summary.workers, summary.threads, cores),
          .remedy = "run fewer workers, or model the compute (compute.model)",
          .severity = static_cast<double>(busy) / cores});
+  }
+  if (summary.precision != "fp32" && summary.kind != FigureKind::kModelled) {
+    findings.push_back(EmulatedPrecision(summary));
   }
   if (spec.asynchronous() && summary.workers > 1 && summary.kind != FigureKind::kModelled) {
     findings.push_back(

@@ -54,6 +54,7 @@ struct ExchangeSpec {
   std::string transport = "auto";  // "tcp", "grpc"; auto: grpc for ps, tcp for collectives
   Bytes bucket = 25 << 20;
   Bytes first_bucket = 1 << 20;
+  std::string wire_dtype = "fp32";  // of gradients on their way
   bool overlap = true;
   bool barrier = false;  // all workers meet, untimed, before each step's exchange; without overlap
   Nanos timeout{};  // of one exchange, wall; 0: the larger of 30 s and 20 times the predicted time
@@ -105,7 +106,7 @@ struct TrainSpec {
   std::string schedule = "constant";  // "cosine"
   int ramp_steps = 0;                 // over which the rate rises at first
   double final_rate = 0;              // cosine: the share of the rate that is left at the end
-  std::string precision = "fp32";
+  std::string precision = "fp32";     // of weights, activations and their gradients
 };
 
 struct ClusterSpec {

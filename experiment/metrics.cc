@@ -16,7 +16,7 @@ std::optional<double> Trained(const CellSummary& cell, double value) {
   return cell.kind == FigureKind::kModelled ? std::nullopt : std::optional(value);
 }
 
-constexpr std::array<Metric, 15> kMetrics = {{
+constexpr std::array<Metric, 16> kMetrics = {{
     {"accuracy", "share of the test split that is classified right",
      [](const CellSummary& cell) { return Trained(cell, cell.accuracy); }},
     {"final_loss", "mean over the training split, after the last step",
@@ -26,6 +26,10 @@ constexpr std::array<Metric, 15> kMetrics = {{
     {"excess_loss", "test_loss over the entropy of the data's source, nats",
      [](const CellSummary& cell) {
        return cell.loss_floor > 0 ? Trained(cell, cell.test_loss - cell.loss_floor) : std::nullopt;
+     }},
+    {"skipped_steps", "for overflow, in the first repeat",
+     [](const CellSummary& cell) {
+       return Trained(cell, static_cast<double>(cell.skipped_steps));
      }},
     {"initial_loss", "of the first step's global batch",
      [](const CellSummary& cell) { return Trained(cell, cell.initial_loss); }},

@@ -26,6 +26,8 @@ struct StepRecord {
   Step step = 0;
   std::int64_t epoch = 0, samples = 0;
   double loss_sum = 0, weight = 0;
+  double loss_scale = 1;
+  bool skipped = false;  // some rank's gradients overflowed
   Nanos begins{}, step_time{}, input{}, forward{}, backward{}, exposed{}, optimizer{}, lateness{};
   std::int64_t staleness = 0;
   Bytes bytes_sent = 0, bytes_received = 0;
@@ -126,6 +128,8 @@ struct CellSummary {
   std::string fabric{};  // preset
   int workers = 0, servers = 0, threads = 1;
   std::uint64_t seed = 0;
+  std::string precision = "fp32";   // of the computation
+  std::string wire_dtype = "fp32";  // of gradients on their way
   double time_scale = 1;
   FigureKind kind = FigureKind::kMeasured;
   int repeats = 0;
@@ -142,6 +146,7 @@ struct CellSummary {
   double ratio = 0;                      // step / predicted
   double predicted_exposed_seconds = 0;  // the exchange alone; 0 where there is no closed form
   double exposed_ratio = 0;              // exposed / predicted
+  std::int64_t skipped_steps = 0;        // for overflow, of rank 0 in the first repeat
   // Losses and accuracy are NaN (null in the file) where a loss ran away, and in modelled rows.
   double initial_loss = 0;  // of the first step's global batch
   double final_loss = 0;    // mean over the training split, mean over the repeats

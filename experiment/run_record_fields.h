@@ -96,6 +96,9 @@ void Describe(Archive& archive, CellSummary& cell) {
   archive("ratio", cell.ratio);
   archive("predicted_exposed_seconds", cell.predicted_exposed_seconds);
   archive("exposed_ratio", cell.exposed_ratio);
+  archive("precision", cell.precision);
+  archive("wire_dtype", cell.wire_dtype);
+  archive("skipped_steps", cell.skipped_steps);
   archive("initial_loss", cell.initial_loss);
   archive("final_loss", cell.final_loss);
   archive("test_loss", cell.test_loss);

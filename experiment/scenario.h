@@ -74,7 +74,7 @@ struct WrongDType {
   Rank rank = 0;
 };
 struct PlantNaN {
-  Rank rank = 0;
+  Rank rank = 0;  // whose gradients are not numbers
 };
 struct OutOfMemory {
   Rank rank = 0;

@@ -15,9 +15,10 @@ namespace {
 
 constexpr std::int64_t kMostSteps = 1 << 30;
 constexpr std::size_t kMostEntries = 1000;
-constexpr std::array<std::string_view, 5> kEffects = {"slow", "pause", "link", "kill", "reset"};
-constexpr std::array<std::string_view, 5> kNotYet = {"partition", "skip_collective", "wrong_dtype",
-                                                     "nan", "out_of_memory"};
+constexpr std::array<std::string_view, 6> kEffects = {"slow", "pause", "link",
+                                                      "nan",  "kill",  "reset"};
+constexpr std::array<std::string_view, 4> kNotYet = {"partition", "skip_collective", "wrong_dtype",
+                                                     "out_of_memory"};
 // Linux's smallest retransmission time-out (TCP_RTO_MIN): what a lost packet costs at least.
 constexpr Nanos kRetransmitAfter = std::chrono::milliseconds(200);
 
@@ -171,6 +172,9 @@ absl::StatusOr<Injection> ReadEntry(const ConfigSource& source, const ConfigNode
     injection.effect = ReadPause(fields);
   } else if (fields.Has("link")) {
     injection.effect = ReadLink(fields);
+  } else if (fields.Has("nan")) {
+    ReadTrue(fields, "nan");
+    injection.effect = PlantNaN{.rank = ReadRank(fields)};
   } else if (fields.Has("kill")) {
     ReadTrue(fields, "kill");
     injection.effect = Kill{.rank = ReadRank(fields)};

@@ -14,6 +14,7 @@ namespace ranklab::experiment {
 namespace {
 
 constexpr int kMostWorkers = 1 << 20;  // a simulation's
+constexpr std::array<std::string_view, 3> kFloatingDTypes = {"fp32", "bf16", "fp16"};
 
 absl::Status ReadModel(Fields fields, LabSpec& spec) {
   std::string kind = "mlp";
@@ -128,7 +129,7 @@ absl::Status ReadTrain(Fields fields, TrainSpec& train) {
   fields.Flag("recompute", train.recompute);
   ReadOptimizer(fields, train);
   ReadLearningRate(fields, kLargestBatch, train);
-  fields.OneOf("precision", std::array<std::string_view, 1>{"fp32"}, train.precision);
+  fields.OneOf("precision", kFloatingDTypes, train.precision);
   return fields.Finish();
 }
 
@@ -203,6 +204,7 @@ absl::Status ReadExchange(Fields fields, ExchangeSpec& exchange) {
   }
   fields.OneOf("transport", std::array<std::string_view, 3>{"auto", "tcp", "grpc"},
                exchange.transport);
+  fields.OneOf("wire_dtype", kFloatingDTypes, exchange.wire_dtype);
   fields.Size("bucket", exchange.bucket);
   fields.Size("first_bucket", exchange.first_bucket);
   fields.Flag("overlap", exchange.overlap);

@@ -87,6 +87,24 @@ absl::Status CheckClipping(const Checked& lab) {
   return absl::OkStatus();
 }
 
+// An overflow on one rank is a step that all skip, which workers in steps of their own cannot.
+absl::Status CheckLossScale(const Checked& lab) {
+  if (!lab.spec.asynchronous()) {
+    return absl::OkStatus();
+  }
+  for (const auto& [path, name] :
+       {std::pair("train.precision", &lab.spec.train.precision),
+        std::pair("exchange.wire_dtype", &lab.spec.exchange.wire_dtype)}) {
+    if (*name == "fp16") {
+      return lab.Refuse(path, absl::StrFormat("%s fp16 scales the loss, and an overflow skips the "
+                                              "step on all ranks; with exchange.staleness 0, or "
+                                              "bf16, which needs no scale",
+                                              path));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckMlp(const Checked& lab, const MlpSpec& mlp) {
   const DataSpec& data = lab.spec.data;
   if (data.of_tokens()) {
@@ -217,6 +235,7 @@ absl::Status CheckSpec(const ConfigSource& source, const ConfigNode& root, const
   RETURN_IF_ERROR(CheckBatch(lab));
   RETURN_IF_ERROR(CheckExchange(lab));
   RETURN_IF_ERROR(CheckClipping(lab));
+  RETURN_IF_ERROR(CheckLossScale(lab));
   RETURN_IF_ERROR(CheckModel(lab));
   return CheckScenario(lab);
 }

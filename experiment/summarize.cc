@@ -32,6 +32,8 @@ CellSummary Describe(const Lab& lab, const Cell& cell, const RunsOfCell& runs) {
       .servers = static_cast<int>(runs.front()->servers.size()),
       .threads = spec.compute.threads,
       .seed = spec.seed,
+      .precision = spec.train.precision,
+      .wire_dtype = spec.exchange.wire_dtype,
       .time_scale = runs.front()->time_scale,
       .kind = runs.front()->simulated ? FigureKind::kModelled : KindOf(spec),
       .repeats = static_cast<int>(runs.size()),
@@ -101,6 +103,11 @@ void FillLearning(const LabSpec& spec, const RunsOfCell& runs, CellSummary& summ
   summary.initial_loss = curve.loss.empty() ? 0 : curve.loss.front();
   summary.loss_curve = std::move(curve.loss);
   summary.loss_seconds = std::move(curve.seconds);
+  if (!runs.front()->steps.empty()) {
+    const std::vector<StepRecord>& steps = runs.front()->steps.front();
+    summary.skipped_steps = std::count_if(steps.begin(), steps.end(),
+                                          [](const StepRecord& step) { return step.skipped; });
+  }
   double loss = 0;
   double test_loss = 0;
   double accuracy = 0;

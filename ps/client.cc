@@ -50,7 +50,9 @@ struct Message {
   Rank server = 0;
   KeyRange part;
 
-  Bytes bytes() const { return part.size() * kFloatSize; }
+  Bytes element = 0;
+
+  Bytes bytes() const { return part.size() * element; }
 };
 
 // The answers to the messages of one call: done when the last is here, with the first error.
@@ -112,7 +114,7 @@ class Client::Core : public std::enable_shared_from_this<Client::Core> {
  public:
   Core(transport::Requester& requester, const ClientOptions& options);
 
-  void Push(Step step, KeyRange part, const float* gradients, PulledDoneFn done, ShareFn answered);
+  void Push(Step step, KeyRange part, const void* gradients, PulledDoneFn done, ShareFn answered);
   void EndStep(Step step, const StepEnd& end, PulledDoneFn done);
   void Pull(Step step, KeyRange part, float* into, PulledDoneFn done, ShareFn answered);
   void Leave(PulledDoneFn done);
@@ -123,7 +125,8 @@ class Client::Core : public std::enable_shared_from_this<Client::Core> {
 
   // The first element that the server holds, with nothing of it.
   KeyRange NothingOf(Rank server) const;
-  std::vector<Message> Cut(KeyRange part) const;
+  // `element`: bytes of one on the wire.
+  std::vector<Message> Cut(KeyRange part, Bytes element) const;
   // Of no elements, one to each server.
   std::vector<Message> OneToEach() const;
   // The servers, beginning with the one that is this worker's first.
@@ -154,10 +157,10 @@ std::vector<Rank> Client::Core::Rotation() const {
   return rotation;
 }
 
-std::vector<Message> Client::Core::Cut(KeyRange part) const {
+std::vector<Message> Client::Core::Cut(KeyRange part, Bytes element) const {
   RANKLAB_CHECK((KeyRange{0, options_.ranges.back().end}).Contains(part), "%s of a model of %d",
                 ps::NameOf(part), options_.ranges.back().end);
-  const std::int64_t elements = options_.message / kFloatSize;
+  const std::int64_t elements = options_.message / element;
   std::map<Rank, KeyRange> pieces;
   for (const auto& [server, piece] : Intersect(options_.ranges, part)) {
     pieces[server] = piece;
@@ -166,7 +169,7 @@ std::vector<Message> Client::Core::Cut(KeyRange part) const {
   for (const Rank server : Rotation()) {
     const KeyRange piece = pieces[server];
     for (std::int64_t begin = piece.begin; begin < piece.end; begin += elements) {
-      messages.push_back({server, {begin, std::min(begin + elements, piece.end)}});
+      messages.push_back({server, {begin, std::min(begin + elements, piece.end)}, element});
     }
   }
   return messages;
@@ -214,9 +217,10 @@ void Client::Core::Call(Rank server, Verb verb, const RequestHeader& header, Pay
       });
 }
 
-void Client::Core::Push(Step step, KeyRange part, const float* gradients, PulledDoneFn done,
+void Client::Core::Push(Step step, KeyRange part, const void* gradients, PulledDoneFn done,
                         ShareFn answered) {
-  const std::vector<Message> messages = Cut(part);
+  const Bytes element = SizeOf(options_.wire);
+  const std::vector<Message> messages = Cut(part, element);
   if (messages.empty()) {
     done(Pulled{});
     return;
@@ -225,7 +229,7 @@ void Client::Core::Push(Step step, KeyRange part, const float* gradients, Pulled
       std::make_shared<Gathering>(messages, std::move(done), std::move(answered));
   for (const Message& message : messages) {
     const auto* bytes =
-        reinterpret_cast<const std::byte*>(gradients + (message.part.begin - part.begin));
+        static_cast<const std::byte*>(gradients) + (message.part.begin - part.begin) * element;
     Call(message.server, Verb::kPush, HeaderFor(Method::kPush, step, message.part),
          {bytes, message.bytes()}, {}, gathering);
   }
@@ -234,7 +238,7 @@ void Client::Core::Push(Step step, KeyRange part, const float* gradients, Pulled
 void Client::Core::EndStep(Step step, const StepEnd& end, PulledDoneFn done) {
   const std::vector<Message> messages = OneToEach();
   const auto gathering = std::make_shared<Gathering>(messages, std::move(done), nullptr);
-  for (const auto& [server, nothing] : messages) {
+  for (const auto& [server, nothing, element] : messages) {
     RequestHeader header = HeaderFor(Method::kPush, step, nothing);
     header.ends_step = true;
     header.weight = end.weight;
@@ -246,7 +250,7 @@ void Client::Core::EndStep(Step step, const StepEnd& end, PulledDoneFn done) {
 void Client::Core::Leave(PulledDoneFn done) {
   const std::vector<Message> messages = OneToEach();
   const auto gathering = std::make_shared<Gathering>(messages, std::move(done), nullptr);
-  for (const auto& [server, nothing] : messages) {
+  for (const auto& [server, nothing, element] : messages) {
     const RequestHeader header = HeaderFor(Method::kLeave, 0, nothing);
     Call(server, Verb::kLeave, header, {}, {}, gathering);
   }
@@ -254,7 +258,7 @@ void Client::Core::Leave(PulledDoneFn done) {
 
 void Client::Core::Pull(Step step, KeyRange part, float* into, PulledDoneFn done,
                         ShareFn answered) {
-  std::vector<Message> messages = Cut(part);
+  std::vector<Message> messages = Cut(part, kFloatSize);
   for (const Rank server : Rotation()) {
     if (options_.ranges[static_cast<std::size_t>(server)].empty()) {
       messages.push_back({server, NothingOf(server)});
@@ -292,7 +296,7 @@ Client::Client(transport::Requester& requester, const ClientOptions& options)
 
 Client::~Client() = default;
 
-void Client::Push(Step step, KeyRange part, const float* gradients, DoneFn done, ShareFn answered) {
+void Client::Push(Step step, KeyRange part, const void* gradients, DoneFn done, ShareFn answered) {
   core_->Push(step, part, gradients, StatusOnly(std::move(done)), std::move(answered));
 }
 

@@ -11,6 +11,7 @@
 #include <absl/functional/any_invocable.h>
 #include <absl/status/statusor.h>
 
+#include "compute/tensor.h"
 #include "core/event_loop.h"
 #include "core/units.h"
 #include "ps/placement.h"
@@ -25,6 +26,8 @@ struct ClientOptions {
   std::uint32_t generation = 0;
   std::vector<KeyRange> ranges;  // [server], as CutEvenly gives
   Bytes message = 1 << 20;       // largest body; at least one element
+
+  compute::DType wire = compute::DType::kFloat32;  // of pushed gradients
 };
 
 struct Pulled {
@@ -40,24 +43,24 @@ struct Share {
 };
 using ShareFn = absl::AnyInvocable<void(Share)>;
 
-// All calls and callbacks on the loop. Float32 only. A request id is this client's own: one client
-// a Requester. Callbacks run exactly once, also after the client is gone, and never while the
-// transport still reads or writes the caller's memory; with an error the first one, named: "push of
-// step 12 to server 1: ...". Calls have no deadline: who owns one aborts the transport and asks
-// WaitingFor() whom to name.
+// All calls and callbacks on the loop. Parameters are float32. A request id is this client's own:
+// one client a Requester. Callbacks run exactly once, also after the client is gone, and never
+// while the transport still reads or writes the caller's memory; with an error the first one,
+// named: "push of step 12 to server 1: ...". Calls have no deadline: who owns one aborts the
+// transport and asks WaitingFor() whom to name.
 class Client {
  public:
   Client(transport::Requester& requester, const ClientOptions& options);
   ~Client();
 
-  // Pushes the gradients of elements `part` (`gradients` points at element part.begin), in messages
-  // that go out at once. `gradients` must stay valid until `done` runs. An empty part is done at
-  // once, inline. `answered` runs for each server with its last answer, before `done`, unless it is
-  // an error.
+  // Pushes the gradients of elements `part` (`gradients` points at element part.begin, of the
+  // wire's dtype), in messages that go out at once. They must stay valid until `done` runs. An
+  // empty part is done at once, inline. `answered` runs for each server with its last answer,
+  // before `done`, unless it is an error.
   // Requires: `part` lies within the model; a step after the first is pushed once the model was
   // pulled for it, because a server takes one step of a worker at a time.
   // Errors: Unavailable, a server is gone, by name; Aborted; DeadlineExceeded; the shard's own.
-  void Push(Step step, KeyRange part, const float* gradients, DoneFn done,
+  void Push(Step step, KeyRange part, const void* gradients, DoneFn done,
             ShareFn answered = nullptr);
 
   // Ends the step on every server, also on those that hold nothing; the worker's clock moves there.

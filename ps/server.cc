@@ -20,7 +20,6 @@ using transport::Payload;
 using transport::ReplyHeader;
 using transport::RequestHeader;
 
-constexpr Bytes kFloatSize = sizeof(float);
 constexpr Bytes kIdleReplyBytes = 64 << 20;  // reply buffers kept for use again
 
 void IgnoreSent(const absl::Status&) {}
@@ -97,7 +96,7 @@ absl::Status Server::Core::Check(Endpoint from, const RequestHeader& request, Pa
   }
   switch (static_cast<Method>(request.method)) {
     case Method::kPush:
-      return body.size == part.size() * kFloatSize
+      return body.size == part.size() * SizeOf(shard_.options().wire)
                  ? absl::OkStatus()
                  : InvalidArgument("a push of %s in %d bytes", NameOf(part), body.size);
     case Method::kPull:
@@ -126,7 +125,7 @@ absl::Status Server::Core::Push(Rank worker, const RequestHeader& request, Paylo
   const KeyRange part{request.begin, request.end};
   // The shard copies from the view and never writes to it.
   const compute::TensorView gradients{.data = const_cast<std::byte*>(body.data),
-                                      .dtype = compute::DType::kFloat32,
+                                      .dtype = shard_.options().wire,
                                       .shape = {part.size(), 1, 1, 1}};
   absl::Status pushed = shard_.Push(worker, request.step, part, gradients);
   if (pushed.ok()) {

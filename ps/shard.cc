@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
+#include "compute/operations.h"
 #include "core/check.h"
 #include "core/status.h"
 
@@ -117,10 +117,11 @@ absl::Status Shard::Push(Rank worker, Step step, KeyRange part,
   if (!options_.range.Contains(part)) {
     return InvalidArgument("elements %s are not all in %s", NameOf(part), NameOf(options_.range));
   }
-  if (gradients.dtype != compute::DType::kFloat32 || gradients.element_count() != part.size() ||
+  if (gradients.dtype != options_.wire || gradients.element_count() != part.size() ||
       (gradients.data == nullptr && !part.empty())) {
-    return InvalidArgument("%d bytes of gradients for the %d float32 of %s", gradients.byte_count(),
-                           part.size(), NameOf(part));
+    return InvalidArgument("%d bytes of gradients for %s, %d elements of %d bytes",
+                           gradients.byte_count(), NameOf(part), part.size(),
+                           SizeOf(options_.wire));
   }
   RETURN_IF_ERROR(CheckTurn(worker, step));
   if (part.empty()) {
@@ -138,15 +139,17 @@ absl::Status Shard::Push(Rank worker, Step step, KeyRange part,
       break;
   }
   turn.parts.Add(part);
-  std::byte* const place = GradientsOf(worker, PlaceOf(part)).data;
-  if (place != gradients.data) {  // else they have landed there
-    std::memcpy(place, gradients.data, static_cast<std::size_t>(gradients.byte_count()));
+  compute::TensorView place = GradientsOf(worker, PlaceOf(part));
+  if (place.data == gradients.data) {
+    return absl::OkStatus();  // they have landed there
   }
-  return absl::OkStatus();
+  place.device = gradients.device;  // memory that the CPU addresses
+  return Convert(gradients, place);
 }
 
 std::byte* Shard::LandingFor(Rank worker, Step step, KeyRange part) {
-  if (!options_.range.Contains(part) || !CheckTurn(worker, step).ok()) {
+  if (options_.wire != compute::DType::kFloat32 || !options_.range.Contains(part) ||
+      !CheckTurn(worker, step).ok()) {
     return nullptr;
   }
   Turn& turn = TurnOf(worker);

@@ -15,6 +15,7 @@
 #include "transport/local_wire.h"
 #include "transport/messenger.h"
 #include "worker/exchange.h"
+#include "worker/precision.h"
 #include "worker/server_setup.h"
 
 namespace ranklab::sim {
@@ -107,11 +108,10 @@ class CellSimulation {
     ASSIGN_OR_RETURN(model_, worker::MakeModel(spec_, device_, /*max_samples=*/1));
     ASSIGN_OR_RETURN(const worker::DeviceStep modelled, worker::DeviceStep::Make(spec_, *model_));
     modelled_.emplace(modelled);
-    buckets_ = worker::CutBuckets(
-        *model_, {.first = spec_.exchange.first_bucket, .other = spec_.exchange.bucket});
+    buckets_ = worker::CutBuckets(*model_, worker::BucketsOf(spec_));
     if (!UsesServers()) {
       for (worker::Bucket& bucket : buckets_) {
-        bucket.gradients.data = nullptr;  // only sizes travel
+        bucket.sent.data = nullptr;  // only sizes travel
       }
     }
     ASSIGN_OR_RETURN(shape_.port, worker::PortOf(spec_.fabric, /*time_scale=*/1.0));
@@ -191,6 +191,7 @@ class CellSimulation {
                        worker::MakeExchangeMachine(
                            {loop_, node->port->messenger, node->trace, no_arithmetic_, *model_},
                            {.spec = spec_.exchange,
+                            .wire = worker::WireOf(spec_),
                             .generation = 1,
                             .rank = rank,
                             .workers = count,

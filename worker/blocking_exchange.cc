@@ -13,8 +13,9 @@ namespace {
 
 class BlockingExchange final : public GradientExchange {
  public:
-  BlockingExchange(EventLoop& loop, bool overlap, std::unique_ptr<ExchangeMachine> machine)
-      : loop_(loop), overlap_(overlap), machine_(std::move(machine)) {}
+  BlockingExchange(EventLoop& loop, bool overlap, std::unique_ptr<ExchangeMachine> machine,
+                   WireGradients wire)
+      : loop_(loop), overlap_(overlap), machine_(std::move(machine)), wire_(std::move(wire)) {}
 
   ~BlockingExchange() override { work_.Drain(); }
 
@@ -22,26 +23,32 @@ class BlockingExchange final : public GradientExchange {
   Outcome outcome() const override { return machine_->outcome(); }
 
   void BeginStep(Step, double weight) override {
-    held_back_.clear();
-    begun_ = 0;
+    begun_.clear();
     Run([weight](ExchangeMachine& machine, DoneFn done) {
       machine.BeginStep(weight);
       done(absl::OkStatus());
     });
   }
 
+  // What rounding makes of gradients that a server applies is put back among them: an overflow
+  // shows there.
   void Begin(Step step, Bucket& bucket) override {
+    begun_.push_back(&bucket);
+    rounding_.Update(wire_.Round(bucket));
+    if (outcome() == Outcome::kUpdatedParameters) {
+      rounding_.Update(wire_.Widen(bucket));
+    }
     if (overlap_) {
       Post(step, bucket);
-    } else {
-      held_back_.push_back(&bucket);
     }
   }
 
   absl::StatusOr<StepExchange> FinishStep(Step step, bool overflow) override {
     const Nanos begins = loop_.Now();
-    for (const Bucket* bucket : held_back_) {
-      Post(step, *bucket);
+    for (const Bucket* bucket : begun_) {
+      if (!overlap_) {
+        Post(step, *bucket);
+      }
     }
     Run([step, overflow](ExchangeMachine& machine, DoneFn done) {
       machine.EndStep(step, overflow, std::move(done));
@@ -49,6 +56,12 @@ class BlockingExchange final : public GradientExchange {
     RETURN_IF_ERROR(Wait());
     StepExchange exchanged = machine_->Ended(step);
     exchanged.exposed = loop_.Now() - begins;
+    if (outcome() == Outcome::kSummedGradients) {
+      for (const Bucket* bucket : begun_) {
+        rounding_.Update(wire_.Widen(*bucket));
+      }
+    }
+    RETURN_IF_ERROR(std::exchange(rounding_, absl::OkStatus()));
     return exchanged;
   }
 
@@ -74,7 +87,6 @@ class BlockingExchange final : public GradientExchange {
   }
 
   void Post(Step step, const Bucket& bucket) {
-    ++begun_;
     Run([step, &bucket](ExchangeMachine& machine, DoneFn done) {
       machine.Begin(step, bucket, std::move(done));
     });
@@ -82,7 +94,7 @@ class BlockingExchange final : public GradientExchange {
 
   // Between waits nothing is open, so the machine may be read here.
   absl::Status Wait() {
-    const Nanos patience = machine_->PatienceWith(begun_);
+    const Nanos patience = machine_->PatienceWith(static_cast<int>(begun_.size()));
     if (work_.Wait(patience)) {
       return work_.TakeStatus();
     }
@@ -99,16 +111,18 @@ class BlockingExchange final : public GradientExchange {
   EventLoop& loop_;
   const bool overlap_;
   std::unique_ptr<ExchangeMachine> machine_;  // on the loop; between waits on either thread
-  std::vector<const Bucket*> held_back_;      // without overlap: begun in FinishStep
-  int begun_ = 0;                             // buckets of this step
+  const WireGradients wire_;
+  absl::Status rounding_;
+  std::vector<const Bucket*> begun_;  // in this step; without overlap, posted in FinishStep
   LoopWork work_;
 };
 
 }  // namespace
 
 std::unique_ptr<GradientExchange> MakeBlocking(EventLoop& loop, bool overlap,
-                                               std::unique_ptr<ExchangeMachine> machine) {
-  return std::make_unique<BlockingExchange>(loop, overlap, std::move(machine));
+                                               std::unique_ptr<ExchangeMachine> machine,
+                                               WireGradients wire) {
+  return std::make_unique<BlockingExchange>(loop, overlap, std::move(machine), std::move(wire));
 }
 
 }  // namespace ranklab::worker

@@ -10,13 +10,16 @@
 
 namespace ranklab::worker {
 
-struct BucketSizes {
-  Bytes first = 1 << 20;
+struct BucketOptions {
+  Bytes first = 1 << 20;  // of gradients in float32, whatever the wire's dtype
   Bytes other = 25 << 20;
+  compute::DType wire = compute::DType::kFloat32;
 };
+BucketOptions BucketsOf(const experiment::LabSpec& spec);
 
+// What travels lies in the gradients' own memory; a narrower dtype wants another (WireGradients).
 // Whole layers, last layer first; a bucket is closed by the layer that makes it reach its size, so
 // that a layer larger than a bucket is a bucket of its own. Covers every parameter exactly once.
-std::vector<Bucket> CutBuckets(Model& model, const BucketSizes& sizes);
+std::vector<Bucket> CutBuckets(Model& model, const BucketOptions& options);
 
 }  // namespace ranklab::worker

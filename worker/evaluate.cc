@@ -24,7 +24,7 @@ absl::StatusOr<Evaluation> Evaluate(Model& model, const Split& split) {
     for (int layer = 0; layer < model.layer_count(); ++layer) {
       RETURN_IF_ERROR(model.ForwardLayer(layer, batch));
     }
-    ASSIGN_OR_RETURN(const compute::LossSum loss, model.Loss(batch));
+    ASSIGN_OR_RETURN(const compute::LossSum loss, model.Loss(batch, /*scale=*/1.0F));
     sum.loss += loss.loss;
     sum.correct += loss.correct;
     sum.targets += loss.targets;

@@ -35,7 +35,8 @@ absl::StatusOr<std::unique_ptr<GradientExchange>> MakeExchange(const ExchangeDep
     return MakeNoExchange();
   }
   ASSIGN_OR_RETURN(auto machine, MakeExchangeMachine(deps, options));
-  return MakeBlocking(deps.loop, options.spec.overlap, std::move(machine));
+  ASSIGN_OR_RETURN(WireGradients wire, WireGradients::Make(deps.model, options.wire));
+  return MakeBlocking(deps.loop, options.spec.overlap, std::move(machine), std::move(wire));
 }
 
 }  // namespace ranklab::worker

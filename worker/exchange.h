@@ -29,6 +29,7 @@ struct ExchangeDeps {
 
 struct ExchangeOptions {
   experiment::ExchangeSpec spec;
+  compute::DType wire = compute::DType::kFloat32;  // of gradients
   std::uint32_t generation = 0;
   Rank rank = 0;
   int workers = 1;

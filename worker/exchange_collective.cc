@@ -24,18 +24,20 @@ class CollectiveExchange final : public ExchangeMachine {
   std::string_view name() const override { return name_; }
   Outcome outcome() const override { return Outcome::kSummedGradients; }
 
-  // The weight travels behind the last layer's gradients, so that its sum costs no message.
+  // The weight travels behind the last layer's gradients, so that its sum costs no message; but
+  // where these are narrower than it, ahead of them in one of its own.
   void BeginStep(double weight) override { Tail()[0] = static_cast<float>(weight); }
 
   void Begin(Step step, const Bucket& bucket, DoneFn done) override {
-    compute::TensorView buffer = bucket.gradients;
+    compute::TensorView buffer = bucket.sent;
     if (bucket.end == deps_.model.parameter_count()) {
-      buffer.shape[0] += kGradientTail;
+      if (buffer.dtype == compute::DType::kFloat32) {
+        buffer.shape[0] += kGradientTail;
+      } else {
+        SumWeight(step, buffer.data != nullptr);
+      }
     }
-    queue_.push_back({buffer, {.step = step, .bucket = bucket.index}, std::move(done)});
-    if (queue_.size() == 1) {
-      RunNext();
-    }
+    Enqueue({buffer, {.step = step, .bucket = bucket.index}, std::move(done)});
   }
 
   void EndStep(Step, bool overflow, DoneFn done) override {
@@ -69,6 +71,22 @@ class CollectiveExchange final : public ExchangeMachine {
 
   float* Tail() const {
     return reinterpret_cast<float*>(deps_.model.gradients().data) + deps_.model.parameter_count();
+  }
+
+  // `real`: not only the size travels. Needs no `done`: a call that fails ends all behind it.
+  void SumWeight(Step step, bool real) {
+    Enqueue({{.data = real ? reinterpret_cast<std::byte*>(Tail()) : nullptr,
+              .dtype = compute::DType::kFloat32,
+              .shape = {kGradientTail, 1, 1, 1}},
+             {.step = step},
+             [](const absl::Status&) {}});
+  }
+
+  void Enqueue(Call call) {
+    queue_.push_back(std::move(call));
+    if (queue_.size() == 1) {
+      RunNext();
+    }
   }
 
   void RunNext() {

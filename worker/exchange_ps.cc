@@ -50,7 +50,8 @@ class ParameterServerExchange final : public ExchangeMachine {
         client_(deps.messenger,
                 {.worker = options.rank,
                  .generation = options.generation,
-                 .ranges = ps::CutEvenly(deps.model.parameter_count(), options.servers)}) {}
+                 .ranges = ps::CutEvenly(deps.model.parameter_count(), options.servers),
+                 .wire = options.wire}) {}
 
   std::string_view name() const override { return name_; }
   Outcome outcome() const override { return Outcome::kUpdatedParameters; }
@@ -58,8 +59,7 @@ class ParameterServerExchange final : public ExchangeMachine {
   void BeginStep(double weight) override { weight_ = weight; }
 
   void Begin(Step step, const Bucket& bucket, DoneFn done) override {
-    client_.Push(step, {bucket.begin, bucket.end},
-                 reinterpret_cast<const float*>(bucket.gradients.data), std::move(done),
+    client_.Push(step, {bucket.begin, bucket.end}, bucket.sent.data, std::move(done),
                  Traced({.name = "push", .step = step, .bucket = bucket.index}));
   }
 

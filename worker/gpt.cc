@@ -23,15 +23,18 @@ absl::StatusOr<std::unique_ptr<Gpt>> Gpt::Make(const GptOptions& options, comput
 absl::StatusOr<Gpt::BlockActivations> Gpt::AllocateBlock(compute::Device& device) const {
   const std::int64_t rows = max_samples() * options_.shape.spec.context;
   const auto allocate = [&](std::int64_t columns) {
+    return device.Allocate(rows * columns * SizeOf(options_.storage), MemoryKind::kActivations);
+  };
+  const auto allocate_floats = [&](std::int64_t columns) {
     return device.Allocate(rows * columns * SizeOf(DType::kFloat32), MemoryKind::kActivations);
   };
   BlockActivations block;
-  ASSIGN_OR_RETURN(block.statistics1, allocate(2));
-  ASSIGN_OR_RETURN(block.statistics2, allocate(2));
+  ASSIGN_OR_RETURN(block.statistics1, allocate_floats(2));
+  ASSIGN_OR_RETURN(block.statistics2, allocate_floats(2));
   ASSIGN_OR_RETURN(block.normal1, allocate(hidden()));
   ASSIGN_OR_RETURN(block.normal2, allocate(hidden()));
   ASSIGN_OR_RETURN(block.qkv, allocate(3 * hidden()));
-  ASSIGN_OR_RETURN(block.log_sums, allocate(options_.shape.spec.heads));
+  ASSIGN_OR_RETURN(block.log_sums, allocate_floats(options_.shape.spec.heads));
   ASSIGN_OR_RETURN(block.attended, allocate(hidden()));
   ASSIGN_OR_RETURN(block.middle, allocate(hidden()));
   ASSIGN_OR_RETURN(block.expanded, allocate(options_.shape.expanded()));
@@ -40,12 +43,11 @@ absl::StatusOr<Gpt::BlockActivations> Gpt::AllocateBlock(compute::Device& device
 }
 
 absl::Status Gpt::Allocate(compute::Device& device) {
-  const Bytes element = SizeOf(DType::kFloat32);
   const std::int64_t rows = max_samples() * options_.shape.spec.context;
   const auto allocate = [&](std::int64_t columns) {
-    return device.Allocate(rows * columns * element, MemoryKind::kActivations);
+    return device.Allocate(rows * columns * SizeOf(options_.storage), MemoryKind::kActivations);
   };
-  ASSIGN_OR_RETURN(memory_, ParameterMemory::Make(device, parameter_count()));
+  ASSIGN_OR_RETURN(memory_, ParameterMemory::Make(device, parameter_count(), options_.storage));
   ASSIGN_OR_RETURN(tokens_, device.Allocate(rows * SizeOf(DType::kInt32), MemoryKind::kData));
   ASSIGN_OR_RETURN(labels_, device.Allocate(rows * SizeOf(DType::kInt32), MemoryKind::kData));
   for (int block = 0; block <= block_count(); ++block) {
@@ -56,7 +58,8 @@ absl::Status Gpt::Allocate(compute::Device& device) {
     ASSIGN_OR_RETURN(auto activations, AllocateBlock(device));
     activations_.push_back(std::move(activations));
   }
-  ASSIGN_OR_RETURN(final_statistics_, allocate(2));
+  ASSIGN_OR_RETURN(final_statistics_,
+                   device.Allocate(rows * 2 * SizeOf(DType::kFloat32), MemoryKind::kActivations));
   ASSIGN_OR_RETURN(final_normal_, allocate(hidden()));
   ASSIGN_OR_RETURN(logits_, allocate(options_.shape.vocabulary));
   ASSIGN_OR_RETURN(dlogits_, allocate(options_.shape.vocabulary));
@@ -66,13 +69,17 @@ absl::Status Gpt::Allocate(compute::Device& device) {
   return absl::OkStatus();
 }
 
-TensorView Gpt::Rows(const BufferPointer& buffer, std::int64_t rows, std::int64_t columns) {
-  return ViewOf(*buffer, DType::kFloat32, {rows, columns, 1, 1});
+TensorView Gpt::Rows(const BufferPointer& buffer, std::int64_t rows, std::int64_t columns) const {
+  return ViewOf(*buffer, options_.storage, {rows, columns, 1, 1});
+}
+
+TensorView Gpt::Statistics(const BufferPointer& buffer, std::int64_t rows) {
+  return ViewOf(*buffer, DType::kFloat32, {rows, 2, 1, 1});
 }
 
 TensorView Gpt::Sequences(const BufferPointer& buffer, std::int64_t samples,
                           std::int64_t columns) const {
-  return ViewOf(*buffer, DType::kFloat32, {samples, options_.shape.spec.context, columns, 1});
+  return ViewOf(*buffer, options_.storage, {samples, options_.shape.spec.context, columns, 1});
 }
 
 TensorView Gpt::LogSums(const BlockActivations& block, std::int64_t samples) const {
@@ -80,20 +87,10 @@ TensorView Gpt::LogSums(const BlockActivations& block, std::int64_t samples) con
   return ViewOf(*block.log_sums, DType::kFloat32, {samples, spec.heads, spec.context, 1});
 }
 
-TensorView Gpt::Weight(const TensorPlace& place) const {
-  return ViewOf(memory_.parameter_buffer(), DType::kFloat32, {place.rows, place.columns, 1, 1},
-                place.begin);
-}
-
-TensorView Gpt::Gradient(const TensorPlace& place) const {
-  return ViewOf(memory_.gradient_buffer(), DType::kFloat32, {place.rows, place.columns, 1, 1},
-                place.begin);
-}
-
 std::vector<NamedTensor> Gpt::NamedParameters() {
   std::vector<NamedTensor> named;
   for (const TensorPlace& place : layout_.places()) {
-    const TensorView view = Weight(place);
+    const TensorView view = memory_.Master(place.begin, {place.rows, place.columns, 1, 1});
     named.push_back({.name = place.name, .global_shape = view.shape, .offset = {}, .local = view});
   }
   return named;
@@ -122,6 +119,7 @@ absl::Status Gpt::ForwardLayer(int layer, const Batch& batch) {
   const std::int64_t samples = batch.inputs.shape[0];
   RANKLAB_CHECK(1 <= samples && samples <= max_samples(), "%d samples, made for %d", samples,
                 max_samples());
+  RETURN_IF_ERROR(memory_.Round(ParameterBegin(layer), ParameterBegin(layer + 1)));
   if (layer == 0) {
     return Embed(batch);
   }
@@ -134,12 +132,12 @@ absl::Status Gpt::ForwardLayer(int layer, const Batch& batch) {
   return ForwardContraction(block, samples);
 }
 
-absl::StatusOr<compute::LossSum> Gpt::Loss(const Batch& batch) {
+absl::StatusOr<compute::LossSum> Gpt::Loss(const Batch& batch, float scale) {
   const std::int64_t rows = batch.labels.element_count();
   const TensorView labels = ViewOf(*labels_, DType::kInt32, {rows, 1, 1, 1});
   RETURN_IF_ERROR(CopyFromHost(batch.labels, labels));
   const int vocabulary = options_.shape.vocabulary;
-  return SoftmaxCrossEntropy(Rows(logits_, rows, vocabulary), labels,
+  return SoftmaxCrossEntropy(Rows(logits_, rows, vocabulary), labels, scale,
                              Rows(dlogits_, rows, vocabulary));
 }
 
@@ -181,7 +179,7 @@ absl::Status Gpt::ForwardAttention(int block, std::int64_t samples) {
   const TensorView qkv = Rows(a.qkv, rows, 3 * hidden());
   const TensorView middle = Rows(a.middle, rows, hidden());
   RETURN_IF_ERROR(LayerNorm(x, Weight(place(kNorm1Gain)), Weight(place(kNorm1Bias)), normal,
-                            Rows(a.statistics1, rows, 2)));
+                            Statistics(a.statistics1, rows)));
   RETURN_IF_ERROR(Apply(place(kQkvWeight), normal, qkv));
   RETURN_IF_ERROR(AddBias(qkv, Weight(place(kQkvBias))));
   RETURN_IF_ERROR(CausalAttention(Sequences(a.qkv, samples, 3 * hidden()),
@@ -198,7 +196,7 @@ absl::Status Gpt::ForwardExpansion(int block, std::int64_t samples) {
   const TensorView normal = Rows(a.normal2, rows, hidden());
   const TensorView expanded = Rows(a.expanded, rows, options_.shape.expanded());
   RETURN_IF_ERROR(LayerNorm(Rows(a.middle, rows, hidden()), Weight(place(kNorm2Gain)),
-                            Weight(place(kNorm2Bias)), normal, Rows(a.statistics2, rows, 2)));
+                            Weight(place(kNorm2Bias)), normal, Statistics(a.statistics2, rows)));
   RETURN_IF_ERROR(Apply(place(kExpandWeight), normal, expanded));
   return AddBiasGelu(expanded, Weight(place(kExpandBias)),
                      Rows(a.activated, rows, options_.shape.expanded()));
@@ -220,7 +218,7 @@ absl::Status Gpt::ForwardHead(std::int64_t samples) {
   const TensorView normal = Rows(final_normal_, rows, hidden());
   RETURN_IF_ERROR(LayerNorm(Rows(stream_.back(), rows, hidden()), Weight(layout_.final_gain()),
                             Weight(layout_.final_bias()), normal,
-                            Rows(final_statistics_, rows, 2)));
+                            Statistics(final_statistics_, rows)));
   return Apply(layout_.head(), normal, Rows(logits_, rows, options_.shape.vocabulary));
 }
 
@@ -231,7 +229,7 @@ absl::Status Gpt::BackwardHead(std::int64_t samples) {
   RETURN_IF_ERROR(ApplyBackward(layout_.head(), Rows(final_normal_, rows, hidden()),
                                 Rows(dlogits_, rows, options_.shape.vocabulary), dnormal));
   return LayerNormBackward(Rows(stream_.back(), rows, hidden()), Weight(layout_.final_gain()),
-                           Rows(final_statistics_, rows, 2), dnormal,
+                           Statistics(final_statistics_, rows), dnormal,
                            {.dx = Rows(dstream_, rows, hidden()),
                             .beta = 0.0F,
                             .dgain = Gradient(layout_.final_gain()),
@@ -255,7 +253,7 @@ absl::Status Gpt::BackwardMlp(int block, std::int64_t samples) {
   RETURN_IF_ERROR(
       ApplyBackward(place(kExpandWeight), Rows(a.normal2, rows, hidden()), dexpanded, dnormal));
   return LayerNormBackward(Rows(a.middle, rows, hidden()), Weight(place(kNorm2Gain)),
-                           Rows(a.statistics2, rows, 2), dnormal,
+                           Statistics(a.statistics2, rows), dnormal,
                            {.dx = dstream,
                             .beta = 1.0F,
                             .dgain = Gradient(place(kNorm2Gain)),
@@ -281,7 +279,7 @@ absl::Status Gpt::BackwardAttention(int block, std::int64_t samples) {
   const TensorView dnormal = dattended;  // the attention has used it up
   RETURN_IF_ERROR(ApplyBackward(place(kQkvWeight), Rows(a.normal1, rows, hidden()), dqkv, dnormal));
   return LayerNormBackward(Rows(stream_[block], rows, hidden()), Weight(place(kNorm1Gain)),
-                           Rows(a.statistics1, rows, 2), dnormal,
+                           Statistics(a.statistics1, rows), dnormal,
                            {.dx = dstream,
                             .beta = 1.0F,
                             .dgain = Gradient(place(kNorm1Gain)),

@@ -18,6 +18,9 @@ struct GptOptions {
   // its forward pass again. Source: Chen et al., "Training deep nets with sublinear memory cost",
   // 2016.
   bool recompute = false;
+  // Of activations, their gradients, and the weights that the passes read; statistics of norms and
+  // attention are float32.
+  compute::DType storage = compute::DType::kFloat32;
 };
 
 // A sample is a sequence of T tokens, each with the token to be predicted after it, or kNoTarget.
@@ -44,7 +47,7 @@ class Gpt final : public Model {
   absl::Status Initialize(std::uint64_t seed) override;
   absl::Status ZeroGradients() override { return memory_.ZeroGradients(); }
   absl::Status ForwardLayer(int layer, const Batch& batch) override;
-  absl::StatusOr<compute::LossSum> Loss(const Batch& batch) override;
+  absl::StatusOr<compute::LossSum> Loss(const Batch& batch, float scale) override;
   absl::Status BackwardLayer(int layer, const Batch& batch) override;
   LayerCost CostOf(int layer, std::int64_t samples) const override;
 
@@ -73,14 +76,20 @@ class Gpt final : public Model {
   }
 
   // (rows, columns) of a buffer of activations.
-  static compute::TensorView Rows(const BufferPointer& buffer, std::int64_t rows,
-                                  std::int64_t columns);
+  compute::TensorView Rows(const BufferPointer& buffer, std::int64_t rows,
+                           std::int64_t columns) const;
+  // (rows, 2), float32.
+  static compute::TensorView Statistics(const BufferPointer& buffer, std::int64_t rows);
   // (samples, T, columns), the same memory.
   compute::TensorView Sequences(const BufferPointer& buffer, std::int64_t samples,
                                 std::int64_t columns) const;
   compute::TensorView LogSums(const BlockActivations& block, std::int64_t samples) const;
-  compute::TensorView Weight(const TensorPlace& place) const;
-  compute::TensorView Gradient(const TensorPlace& place) const;
+  compute::TensorView Weight(const TensorPlace& place) const {
+    return memory_.Weight(place.begin, {place.rows, place.columns, 1, 1});
+  }
+  compute::TensorView Gradient(const TensorPlace& place) const {
+    return memory_.Gradient(place.begin, {place.rows, place.columns, 1, 1});
+  }
 
   // y (rows, outputs) = x (rows, inputs) W^T.
   absl::Status Apply(const TensorPlace& weight, const compute::TensorView& x,

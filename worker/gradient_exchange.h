@@ -12,16 +12,15 @@
 
 namespace ranklab::worker {
 
-// Gradients of consecutive parameters, exchanged together once the last of them is ready. Three
-// dtypes may differ: of the computation, of the master parameters, of the wire.
+// Gradients of consecutive parameters, exchanged together once the last of them is ready.
 struct Bucket {
   int index = 0;           // in the order the backward pass fills them
   int last_layer = 0;      // whose backward pass completes it
   std::int64_t begin = 0;  // elements [begin, end) of the flattened model
   std::int64_t end = 0;
-  compute::TensorView gradients;   // shape (end - begin), computation's dtype
-  compute::TensorView parameters;  // shape (end - begin), the same elements, master dtype
-  compute::DType wire = compute::DType::kFloat32;
+  compute::TensorView gradients;   // shape (end - begin), float32
+  compute::TensorView parameters;  // shape (end - begin), the same elements, float32
+  compute::TensorView sent;        // the gradients as they travel: in the wire's dtype
 };
 
 enum class Outcome : std::uint8_t {

@@ -34,6 +34,10 @@ using MemoryPrediction = std::array<std::optional<Bytes>, compute::kMemoryKinds>
 //   activations  b m T ((L + 8) C + K (15 C + H + 4) + 2 V + 2)
 //   data         b m T 2           tokens and labels
 //
+// In bf16 and fp16, weights are b N of master parameters and 2 N of a rounded copy; activations but
+// for their statistics (H + 4 a block, 2 at the end) are 2 bytes each, and data has a rounded copy
+// of an mlp's inputs. Gradients that travel in 16 bits are 2 N of communication.
+//
 // Source of the states: Rajbhandari et al., ZeRO: Memory Optimizations Toward Training Trillion
 // Parameter Models, SC 2020, section 3.1 (weights, gradients, optimizer states of data
 // parallelism).

@@ -27,17 +27,22 @@ Mlp::Mlp(const std::vector<int>& widths, std::int64_t max_samples)
 }
 
 absl::StatusOr<std::unique_ptr<Mlp>> Mlp::Make(const std::vector<int>& widths,
-                                               compute::Device& device, std::int64_t max_samples) {
+                                               compute::Device& device, std::int64_t max_samples,
+                                               DType storage) {
   std::unique_ptr<Mlp> model(new Mlp(widths, max_samples));
-  RETURN_IF_ERROR(model->Allocate(device));
+  RETURN_IF_ERROR(model->Allocate(device, storage));
   return model;
 }
 
-absl::Status Mlp::Allocate(compute::Device& device) {
-  const Bytes element = SizeOf(DType::kFloat32);
-  ASSIGN_OR_RETURN(memory_, ParameterMemory::Make(device, parameter_count()));
+absl::Status Mlp::Allocate(compute::Device& device, DType storage) {
+  const Bytes element = SizeOf(storage);
+  ASSIGN_OR_RETURN(memory_, ParameterMemory::Make(device, parameter_count(), storage));
   ASSIGN_OR_RETURN(labels_,
                    device.Allocate(max_samples_ * SizeOf(DType::kInt32), MemoryKind::kData));
+  if (storage != DType::kFloat32) {
+    ASSIGN_OR_RETURN(inputs_, device.Allocate(max_samples_ * InputsOf(0) * SizeOf(DType::kFloat32),
+                                              MemoryKind::kData));
+  }
   for (std::size_t boundary = 0; boundary < widths_.size(); ++boundary) {
     const MemoryKind kind = boundary == 0 ? MemoryKind::kData : MemoryKind::kActivations;
     ASSIGN_OR_RETURN(auto activation,
@@ -52,22 +57,14 @@ absl::Status Mlp::Allocate(compute::Device& device) {
   return absl::OkStatus();
 }
 
-TensorView Mlp::WeightOf(compute::Buffer& buffer, int layer) const {
-  return ViewOf(buffer, DType::kFloat32, {OutputsOf(layer), InputsOf(layer), 1, 1},
-                ParameterBegin(layer));
-}
-
-TensorView Mlp::BiasOf(compute::Buffer& buffer, int layer) const {
-  return ViewOf(buffer, DType::kFloat32, {OutputsOf(layer), 1, 1, 1},
-                ParameterBegin(layer + 1) - OutputsOf(layer));
-}
-
 TensorView Mlp::ActivationAt(int boundary, std::int64_t samples) const {
-  return ViewOf(*activations_.at(boundary), DType::kFloat32, {samples, widths_.at(boundary), 1, 1});
+  return ViewOf(*activations_.at(boundary), memory_.storage(),
+                {samples, widths_.at(boundary), 1, 1});
 }
 
 TensorView Mlp::DeltaAt(int boundary, std::int64_t samples) const {
-  return ViewOf(*deltas_.at(boundary % 2), DType::kFloat32, {samples, widths_.at(boundary), 1, 1});
+  return ViewOf(*deltas_.at(boundary % 2), memory_.storage(),
+                {samples, widths_.at(boundary), 1, 1});
 }
 
 std::vector<NamedTensor> Mlp::NamedParameters() {
@@ -77,8 +74,8 @@ std::vector<NamedTensor> Mlp::NamedParameters() {
   };
   for (int layer = 0; layer < layer_count(); ++layer) {
     const std::string prefix = absl::StrFormat("layers.%d.", layer);
-    add(prefix + "weight", WeightOf(memory_.parameter_buffer(), layer));
-    add(prefix + "bias", BiasOf(memory_.parameter_buffer(), layer));
+    add(prefix + "weight", memory_.Master(ParameterBegin(layer), WeightShape(layer)));
+    add(prefix + "bias", memory_.Master(BiasBegin(layer), BiasShape(layer)));
   }
   return named;
 }
@@ -96,28 +93,39 @@ absl::Status Mlp::Initialize(std::uint64_t seed) {
   return CopyFromHost(compute::HostView(std::span(values)), parameters());
 }
 
+absl::Status Mlp::TakeInputs(const Batch& batch) const {
+  const TensorView x = ActivationAt(0, batch.inputs.shape[0]);
+  if (inputs_ == nullptr) {
+    return CopyFromHost(batch.inputs, x);
+  }
+  const TensorView inputs = ViewOf(*inputs_, DType::kFloat32, x.shape);
+  RETURN_IF_ERROR(CopyFromHost(batch.inputs, inputs));
+  return Convert(inputs, x);
+}
+
 absl::Status Mlp::ForwardLayer(int layer, const Batch& batch) {
   const std::int64_t samples = batch.inputs.shape[0];
   RANKLAB_CHECK(1 <= samples && samples <= max_samples_, "%d samples, made for %d", samples,
                 max_samples_);
-  const TensorView x = ActivationAt(layer, samples);
   if (layer == 0) {
-    RETURN_IF_ERROR(CopyFromHost(batch.inputs, x));
+    RETURN_IF_ERROR(TakeInputs(batch));
   }
+  RETURN_IF_ERROR(memory_.Round(ParameterBegin(layer), ParameterBegin(layer + 1)));
   const TensorView y = ActivationAt(layer + 1, samples);
-  const TensorView bias = BiasOf(memory_.parameter_buffer(), layer);
-  RETURN_IF_ERROR(MatMul(x, Transpose::kNo, WeightOf(memory_.parameter_buffer(), layer),
-                         Transpose::kYes,
+  RETURN_IF_ERROR(MatMul(ActivationAt(layer, samples), Transpose::kNo,
+                         memory_.Weight(ParameterBegin(layer), WeightShape(layer)), Transpose::kYes,
                          /*beta=*/0.0F, y));
+  const TensorView bias = memory_.Weight(BiasBegin(layer), BiasShape(layer));
   return layer + 1 < layer_count() ? AddBiasRelu(y, bias) : AddBias(y, bias);
 }
 
-absl::StatusOr<compute::LossSum> Mlp::Loss(const Batch& batch) {
+absl::StatusOr<compute::LossSum> Mlp::Loss(const Batch& batch, float scale) {
   const std::int64_t samples = batch.inputs.shape[0];
   const TensorView labels = ViewOf(*labels_, DType::kInt32, {samples, 1, 1, 1});
   RETURN_IF_ERROR(CopyFromHost(batch.labels, labels));
   const int logits = layer_count();
-  return SoftmaxCrossEntropy(ActivationAt(logits, samples), labels, DeltaAt(logits, samples));
+  return SoftmaxCrossEntropy(ActivationAt(logits, samples), labels, scale,
+                             DeltaAt(logits, samples));
 }
 
 absl::Status Mlp::BackwardLayer(int layer, const Batch& batch) {
@@ -125,14 +133,14 @@ absl::Status Mlp::BackwardLayer(int layer, const Batch& batch) {
   const TensorView x = ActivationAt(layer, samples);
   const TensorView dy = DeltaAt(layer + 1, samples);
   RETURN_IF_ERROR(MatMul(dy, Transpose::kYes, x, Transpose::kNo, /*beta=*/1.0F,
-                         WeightOf(memory_.gradient_buffer(), layer)));
-  RETURN_IF_ERROR(AccumulateRowSums(dy, BiasOf(memory_.gradient_buffer(), layer)));
+                         memory_.Gradient(ParameterBegin(layer), WeightShape(layer))));
+  RETURN_IF_ERROR(AccumulateRowSums(dy, memory_.Gradient(BiasBegin(layer), BiasShape(layer))));
   if (layer == 0) {
     return absl::OkStatus();
   }
   const TensorView dx = DeltaAt(layer, samples);
-  RETURN_IF_ERROR(MatMul(dy, Transpose::kNo, WeightOf(memory_.parameter_buffer(), layer),
-                         Transpose::kNo,
+  RETURN_IF_ERROR(MatMul(dy, Transpose::kNo,
+                         memory_.Weight(ParameterBegin(layer), WeightShape(layer)), Transpose::kNo,
                          /*beta=*/0.0F, dx));
   return ReluBackward(x, dx);
 }

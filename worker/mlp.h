@@ -25,9 +25,9 @@ class Mlp final : public Model {
  public:
   // `widths`: inputs, hidden layers, classes. Requires: at least two, all positive.
   // Errors: ResourceExhausted.
-  static absl::StatusOr<std::unique_ptr<Mlp>> Make(const std::vector<int>& widths,
-                                                   compute::Device& device,
-                                                   std::int64_t max_samples);
+  static absl::StatusOr<std::unique_ptr<Mlp>> Make(
+      const std::vector<int>& widths, compute::Device& device, std::int64_t max_samples,
+      compute::DType storage = compute::DType::kFloat32);
 
   int layer_count() const override { return static_cast<int>(widths_.size()) - 1; }
   std::int64_t max_samples() const override { return max_samples_; }
@@ -39,19 +39,23 @@ class Mlp final : public Model {
   absl::Status Initialize(std::uint64_t seed) override;
   absl::Status ZeroGradients() override { return memory_.ZeroGradients(); }
   absl::Status ForwardLayer(int layer, const Batch& batch) override;
-  absl::StatusOr<compute::LossSum> Loss(const Batch& batch) override;
+  absl::StatusOr<compute::LossSum> Loss(const Batch& batch, float scale) override;
   absl::Status BackwardLayer(int layer, const Batch& batch) override;
   LayerCost CostOf(int layer, std::int64_t samples) const override;
 
  private:
   Mlp(const std::vector<int>& widths, std::int64_t max_samples);
-  absl::Status Allocate(compute::Device& device);
+  absl::Status Allocate(compute::Device& device, compute::DType storage);
 
   std::int64_t InputsOf(int layer) const { return widths_.at(layer); }
   std::int64_t OutputsOf(int layer) const { return widths_.at(layer + 1); }
-  // Of the parameters or of their gradients.
-  compute::TensorView WeightOf(compute::Buffer& buffer, int layer) const;
-  compute::TensorView BiasOf(compute::Buffer& buffer, int layer) const;
+  ParameterMemory::Shape WeightShape(int layer) const {
+    return {OutputsOf(layer), InputsOf(layer), 1, 1};
+  }
+  ParameterMemory::Shape BiasShape(int layer) const { return {OutputsOf(layer), 1, 1, 1}; }
+  std::int64_t BiasBegin(int layer) const { return ParameterBegin(layer + 1) - OutputsOf(layer); }
+  // The batch's inputs as what goes into layer 0.
+  absl::Status TakeInputs(const Batch& batch) const;
   // What goes into layer `boundary` (0: the batch) and its gradient: (samples, widths[boundary]).
   compute::TensorView ActivationAt(int boundary, std::int64_t samples) const;
   compute::TensorView DeltaAt(int boundary, std::int64_t samples) const;
@@ -61,6 +65,7 @@ class Mlp final : public Model {
   std::int64_t max_samples_;
   ParameterMemory memory_;
   std::unique_ptr<compute::Buffer> labels_;
+  std::unique_ptr<compute::Buffer> inputs_;  // float32; null where activations are too
   std::vector<std::unique_ptr<compute::Buffer>> activations_;  // [boundary]
   // Gradients of the activations are needed at two neighbouring boundaries only: even and odd.
   std::array<std::unique_ptr<compute::Buffer>, 2> deltas_;

@@ -9,6 +9,7 @@
 #include "core/status.h"
 #include "worker/gpt.h"
 #include "worker/mlp.h"
+#include "worker/precision.h"
 
 namespace ranklab::worker {
 namespace {
@@ -43,6 +44,21 @@ absl::Status CheckGpt(const experiment::GptSpec& gpt, int inputs) {
   return absl::OkStatus();
 }
 
+// The same operations on 16 bits instead of 32.
+std::vector<fabric::Operation> Halved(std::vector<fabric::Operation> operations) {
+  for (fabric::Operation& operation : operations) {
+    operation.bytes /= 2;
+    operation.precision = fabric::Precision::kBf16;
+  }
+  return operations;
+}
+
+// Reads float32, writes 16 bits.
+fabric::Operation CostOfRounding(std::int64_t elements) {
+  const auto count = static_cast<double>(elements);
+  return {.flops = count, .bytes = 6.0 * count};
+}
+
 Nanos SumOf(const std::vector<fabric::Operation>& operations, const fabric::DeviceModel& device,
             Nanos overhead) {
   Nanos sum{};
@@ -57,21 +73,19 @@ Nanos SumOf(const std::vector<fabric::Operation>& operations, const fabric::Devi
 absl::StatusOr<std::unique_ptr<Model>> MakeModel(const experiment::LabSpec& spec,
                                                  compute::Device& device, std::int64_t max_samples,
                                                  int inputs, int classes) {
-  if (spec.train.precision != "fp32") {
-    return Unimplemented("train.precision is \"%s\"; this build trains in fp32",
-                         spec.train.precision);
-  }
   using Result = absl::StatusOr<std::unique_ptr<Model>>;
   const bool recompute = spec.train.recompute;
+  const compute::DType storage = StorageOf(spec);
   return std::visit(Overloaded{[&](const experiment::MlpSpec& mlp) -> Result {
                                  RETURN_IF_ERROR(CheckWidths(mlp.layers, inputs, classes));
-                                 return Mlp::Make(mlp.layers, device, max_samples);
+                                 return Mlp::Make(mlp.layers, device, max_samples, storage);
                                },
                                [&](const experiment::GptSpec& gpt) -> Result {
                                  RETURN_IF_ERROR(CheckGpt(gpt, inputs));
                                  return Gpt::Make({.shape = {.spec = gpt, .vocabulary = classes},
                                                    .max_samples = max_samples,
-                                                   .recompute = recompute},
+                                                   .recompute = recompute,
+                                                   .storage = storage},
                                                   device);
                                }},
                     spec.model);
@@ -93,20 +107,26 @@ absl::StatusOr<std::unique_ptr<Model>> MakeModel(const experiment::LabSpec& spec
 }
 
 LayerTimes ModelledTimes(const Model& model, const fabric::DeviceModel& device, Nanos op_overhead,
-                         std::int64_t samples, const WorkerUpdate& update) {
+                         const StepShape& shape) {
   LayerTimes times;
   for (int layer = 0; layer < model.layer_count(); ++layer) {
-    const LayerCost cost = model.CostOf(layer, samples);
+    LayerCost cost = model.CostOf(layer, shape.samples);
+    if (shape.storage != compute::DType::kFloat32) {
+      cost = {.forward = Halved(std::move(cost.forward)),
+              .backward = Halved(std::move(cost.backward))};
+      cost.forward.push_back(
+          CostOfRounding(model.ParameterBegin(layer + 1) - model.ParameterBegin(layer)));
+    }
     times.forward.push_back(SumOf(cost.forward, device, op_overhead));
     times.backward.push_back(SumOf(cost.backward, device, op_overhead));
   }
   const std::int64_t parameters = model.parameter_count();
   std::vector<fabric::Operation> at_end;
-  if (update.clips) {
+  if (shape.update.clips) {
     at_end.push_back(compute::CostOfClipFactor(parameters));
   }
-  if (!update.optimizer.empty()) {
-    at_end.push_back(compute::CostOfOptimizer(update.optimizer, parameters));
+  if (!shape.update.optimizer.empty()) {
+    at_end.push_back(compute::CostOfOptimizer(shape.update.optimizer, parameters));
   }
   times.optimizer = SumOf(at_end, device, op_overhead);
   return times;

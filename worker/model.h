@@ -57,10 +57,10 @@ class Model {
   // valid until then. Layers in order 0 .. layer_count() - 1.
   virtual absl::Status ForwardLayer(int layer, const Batch& batch) = 0;
 
-  // After the last ForwardLayer: sums over the batch's targets, and the gradient of the sum.
-  // Without a backward pass after it: an evaluation. Errors: InvalidArgument, a label that is no
-  // class.
-  virtual absl::StatusOr<compute::LossSum> Loss(const Batch& batch) = 0;
+  // After the last ForwardLayer: sums over the batch's targets, and the gradient of scale x the
+  // sum. Without a backward pass after it: an evaluation. Errors: InvalidArgument, a label that is
+  // no class.
+  virtual absl::StatusOr<compute::LossSum> Loss(const Batch& batch, float scale) = 0;
 
   // In order layer_count() - 1 .. 0. Adds to the gradients (sums over targets); after it the
   // layer's part of gradients() is complete for this micro-batch.
@@ -73,8 +73,7 @@ class Model {
 // Allocates on `device`, which must outlive it, for micro-batches of at most `max_samples`.
 // Requires: max_samples >= 1. The parameters are undefined until Initialize.
 // `inputs` and `classes` are the data's; of tokens the context and the vocabulary.
-// Errors: InvalidArgument, a model that does not fit the data; Unimplemented, a precision other
-// than fp32; ResourceExhausted.
+// Errors: InvalidArgument, a model that does not fit the data; ResourceExhausted.
 absl::StatusOr<std::unique_ptr<Model>> MakeModel(const experiment::LabSpec& spec,
                                                  compute::Device& device, std::int64_t max_samples,
                                                  int inputs, int classes);
@@ -91,8 +90,16 @@ struct LayerTimes {
   Nanos optimizer{};
 };
 
-// For `samples` samples.
+// Of a micro-batch, and of what follows the last one.
+struct StepShape {
+  std::int64_t samples = 0;
+  compute::DType storage = compute::DType::kFloat32;
+  WorkerUpdate update{};
+};
+
+// With a storage of 16 bits an operation moves half the bytes, products run at the device's bf16
+// rate, and each layer's forward pass begins by rounding its parameters.
 LayerTimes ModelledTimes(const Model& model, const fabric::DeviceModel& device, Nanos op_overhead,
-                         std::int64_t samples, const WorkerUpdate& update);
+                         const StepShape& shape);
 
 }  // namespace ranklab::worker

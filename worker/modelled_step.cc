@@ -4,6 +4,7 @@
 
 #include "core/status.h"
 #include "fabric/presets.h"
+#include "worker/precision.h"
 
 namespace ranklab::worker {
 
@@ -11,6 +12,7 @@ absl::StatusOr<DeviceStep> DeviceStep::Make(const experiment::LabSpec& spec, con
   DeviceStep step(model);
   step.native_ = spec.compute.native();
   step.update_ = WorkerUpdateOf(spec);
+  step.storage_ = StorageOf(spec);
   step.overhead_ = spec.compute.op_overhead;
   if (!step.native_) {
     ASSIGN_OR_RETURN(step.device_, fabric::FindDeviceModel(spec.compute.model));
@@ -29,7 +31,8 @@ const LayerTimes& DeviceStep::For(std::int64_t samples) {
     times.forward.resize(layers);
     times.backward.resize(layers);
   } else {
-    times = ModelledTimes(*model_, device_, overhead_, samples, update_);
+    times = ModelledTimes(*model_, device_, overhead_,
+                          {.samples = samples, .storage = storage_, .update = update_});
   }
   return known_.emplace(samples, std::move(times)).first->second;
 }

@@ -33,6 +33,7 @@ class DeviceStep final : public ModelledStep {
   const Model* model_;
   bool native_ = true;
   WorkerUpdate update_;
+  compute::DType storage_ = compute::DType::kFloat32;
   fabric::DeviceModel device_;
   Nanos overhead_{};
   std::map<std::int64_t, LayerTimes> known_;  // by samples

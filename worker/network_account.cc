@@ -6,11 +6,12 @@
 #include "collectives/schedule/catalog.h"
 #include "core/overloaded.h"
 #include "core/status.h"
+#include "worker/precision.h"
 
 namespace ranklab::worker {
 namespace {
 
-constexpr Bytes kElement = 4;  // float32 on the wire
+constexpr Bytes kFloat = 4;
 
 // Elements that `rank` receives in one run of `schedule` on a buffer of `elements`.
 std::int64_t ElementsReceived(const collectives::Schedule& schedule, Rank rank,
@@ -29,7 +30,7 @@ std::int64_t ElementsReceived(const collectives::Schedule& schedule, Rank rank,
 absl::StatusOr<Bytes> ClaimedByWorker(const experiment::LabSpec& spec, Rank rank,
                                       std::span<const Bucket> buckets, Step steps) {
   if (std::holds_alternative<experiment::ParameterServerSpec>(spec.exchange.kind)) {
-    return buckets.front().end * kElement * (steps + 1);
+    return buckets.front().end * kFloat * (steps + 1);
   }
   const auto* collective = std::get_if<experiment::CollectiveSpec>(&spec.exchange.kind);
   if (collective == nullptr) {
@@ -39,19 +40,22 @@ absl::StatusOr<Bytes> ClaimedByWorker(const experiment::LabSpec& spec, Rank rank
       const collectives::Schedule schedule,
       collectives::BuildNamed(collective->resolved(), collectives::Collective::kAllReduce,
                               {.group_size = spec.cluster.workers, .chunks_per_rank = 1}));
-  std::int64_t elements = 0;
+  // The weight is float32: in one buffer with the first bucket, or a collective of its own.
+  const bool together = buckets.front().sent.dtype == compute::DType::kFloat32;
+  Bytes received = together ? 0 : ElementsReceived(schedule, rank, kGradientTail) * kFloat;
   for (const Bucket& bucket : buckets) {
-    const std::int64_t tail = bucket.index == 0 ? kGradientTail : 0;
-    elements += ElementsReceived(schedule, rank, bucket.end - bucket.begin + tail);
+    const std::int64_t tail = together && bucket.index == 0 ? kGradientTail : 0;
+    received += ElementsReceived(schedule, rank, bucket.end - bucket.begin + tail) *
+                SizeOf(bucket.sent.dtype);
   }
-  return elements * kElement * steps;
+  return received * steps;
 }
 
 Bytes ClaimedByServer(const experiment::LabSpec& spec, std::int64_t elements,
                       std::int64_t updates) {
   // Synchronously one update is a step of every worker, asynchronously of one.
   const std::int64_t pushes = updates * (spec.asynchronous() ? 1 : spec.cluster.workers);
-  return elements * kElement * pushes;
+  return elements * SizeOf(WireOf(spec)) * pushes;
 }
 
 bool IsHeldToAccount(const experiment::LabSpec& spec) {

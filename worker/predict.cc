@@ -11,6 +11,7 @@
 #include "fabric/device_model.h"
 #include "fabric/presets.h"
 #include "worker/lab_optimizer.h"
+#include "worker/precision.h"
 
 namespace ranklab::worker {
 namespace {
@@ -20,13 +21,12 @@ using experiment::LabSpec;
 using experiment::NoExchange;
 using experiment::ParameterServerSpec;
 
-constexpr Bytes kElement = 4;  // float32 on the wire
+constexpr Bytes kFloat = 4;
+constexpr Bytes kWeightSize = kGradientTail * kFloat;
 
-Bytes SizeOf(const Bucket& bucket) { return (bucket.end - bucket.begin) * kElement; }
-
-// Bytes that travel with a bucket of a collective: the first one also carries the weight.
-Bytes CollectiveSize(const Bucket& bucket) {
-  return SizeOf(bucket) + (bucket.index == 0 ? kGradientTail * kElement : 0);
+// Of a bucket's gradients on the wire.
+Bytes SizeOf(const Bucket& bucket) {
+  return (bucket.end - bucket.begin) * SizeOf(bucket.sent.dtype);
 }
 
 // When each bucket's last gradient is there, after the start of the step.
@@ -72,8 +72,16 @@ absl::StatusOr<fabric::Overlap> PredictExchange(const LabSpec& spec, const fabri
   std::vector<fabric::BucketTiming> timings;
   if (const auto* collective = std::get_if<CollectiveSpec>(&spec.exchange.kind)) {
     for (std::size_t i = 0; i < buckets.size(); ++i) {
-      ASSIGN_OR_RETURN(const Nanos time,
-                       AllReduceTime(*collective, port, workers, CollectiveSize(buckets[i])));
+      const Bytes size = SizeOf(buckets[i]);
+      // The weight travels with the first bucket, or before it where that is narrower.
+      const bool together = i == 0 && buckets[i].sent.dtype == compute::DType::kFloat32;
+      ASSIGN_OR_RETURN(Nanos time, AllReduceTime(*collective, port, workers,
+                                                 together ? size + kWeightSize : size));
+      if (i == 0 && !together) {
+        ASSIGN_OR_RETURN(const Nanos weight,
+                         AllReduceTime(*collective, port, workers, kWeightSize));
+        time += weight;
+      }
       timings.push_back({begins(i), time});
     }
     return fabric::PlayBuckets(timings);
@@ -83,7 +91,7 @@ absl::StatusOr<fabric::Overlap> PredictExchange(const LabSpec& spec, const fabri
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     const Nanos half = fabric::ParameterServerHalfTime(port, workers, servers, SizeOf(buckets[i]));
     timings.push_back({begins(i), half - port.alpha});
-    total += SizeOf(buckets[i]);
+    total += (buckets[i].end - buckets[i].begin) * kFloat;  // parameters come back in float32
   }
   fabric::Overlap overlap = fabric::PlayBuckets(timings);
   const Nanos after = port.alpha + fabric::ParameterServerHalfTime(port, workers, servers, total);
@@ -106,9 +114,9 @@ absl::StatusOr<StepPrediction> PredictStep(const LabSpec& spec, Model& model) {
   const int micro_batches = spec.train.accumulate;
   const std::int64_t micro = (samples + micro_batches - 1) / micro_batches;
   const LayerTimes times =
-      ModelledTimes(model, device, spec.compute.op_overhead, micro, WorkerUpdateOf(spec));
-  const std::vector<Bucket> buckets =
-      CutBuckets(model, {.first = spec.exchange.first_bucket, .other = spec.exchange.bucket});
+      ModelledTimes(model, device, spec.compute.op_overhead,
+                    {.samples = micro, .storage = StorageOf(spec), .update = WorkerUpdateOf(spec)});
+  const std::vector<Bucket> buckets = CutBuckets(model, BucketsOf(spec));
   Nanos passes{};
   for (std::size_t layer = 0; layer < times.forward.size(); ++layer) {
     passes += times.forward[layer] + times.backward[layer];
@@ -154,8 +162,7 @@ absl::StatusOr<double> PredictExposed(const LabSpec& spec) {
   compute::CpuDevice device({.threads = 1});
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeModel(spec, device, /*max_samples=*/1));
   ASSIGN_OR_RETURN(const fabric::Preset preset, fabric::FindPreset(spec.fabric.preset));
-  const std::vector<Bucket> buckets =
-      CutBuckets(*model, {.first = spec.exchange.first_bucket, .other = spec.exchange.bucket});
+  const std::vector<Bucket> buckets = CutBuckets(*model, BucketsOf(spec));
   const std::vector<Nanos> ready(buckets.size());
   ASSIGN_OR_RETURN(const fabric::Overlap overlap,
                    PredictExchange(spec, preset.port, buckets, ready));

@@ -1,5 +1,6 @@
 #include "worker/rank_faults.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <variant>
@@ -15,6 +16,7 @@ namespace {
 using experiment::Heal;
 using experiment::Kill;
 using experiment::Pause;
+using experiment::PlantNaN;
 using experiment::ShapeLink;
 using experiment::SlowPhase;
 
@@ -118,6 +120,7 @@ bool RankFaults::HoldsAt(const Active& active, Step step) const {
             return pause.rank == rank_ && PauseFallsOn(pause, injection.at_step, step);
           },
           [&](const Kill& kill) { return kill.rank == rank_; },
+          [&](const PlantNaN& nan) { return nan.rank == rank_; },
           [&](const ShapeLink& link) {
             const Endpoint self{Role::kWorker, rank_};
             return link.WayTo(self).has_value() || link.WayFrom(self).has_value();
@@ -198,14 +201,16 @@ std::vector<ShapeLink> RankFaults::Links() const {
   return links;
 }
 
-bool RankFaults::Killed() const {
+template <typename Effect>
+bool RankFaults::AnyInForce() const {
   absl::MutexLock lock(&mutex_);
-  for (const Active& active : active_) {
-    if (active.in_force && std::holds_alternative<Kill>(active.injection.effect)) {
-      return true;
-    }
-  }
-  return false;
+  return std::any_of(active_.begin(), active_.end(), [](const Active& active) {
+    return active.in_force && std::holds_alternative<Effect>(active.injection.effect);
+  });
 }
+
+bool RankFaults::Killed() const { return AnyInForce<Kill>(); }
+
+bool RankFaults::GradientsAreNaN() const { return AnyInForce<PlantNaN>(); }
 
 }  // namespace ranklab::worker

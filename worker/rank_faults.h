@@ -54,6 +54,7 @@ class RankFaults {
   Stretch StretchOf(experiment::Phase phase) const;
   Nanos PauseOf() const;  // at the start of the step, modelled time
   bool Killed() const;
+  bool GradientsAreNaN() const;
   std::vector<experiment::ShapeLink> Links() const;  // of this rank, in the order of their entries
 
  private:
@@ -64,6 +65,8 @@ class RankFaults {
     bool over = false;
   };
   bool HoldsAt(const Active& active, Step step) const;
+  template <typename Effect>
+  bool AnyInForce() const;
 
   const Rank rank_;
   const int workers_;

@@ -14,6 +14,8 @@ v1::StepRow ToMessage(const experiment::StepRecord& record, const TraceBuffer::T
   row.set_samples(record.samples);
   row.set_loss_sum(record.loss_sum);
   row.set_weight(record.weight);
+  row.set_loss_scale(record.loss_scale);
+  row.set_skipped(record.skipped);
   row.set_begins_ns(at(record.begins));
   row.set_step_ns(record.step_time.count());
   row.set_input_ns(record.input.count());
@@ -61,6 +63,8 @@ experiment::StepRecord FromMessage(const v1::StepRow& row) {
   record.samples = row.samples();
   record.loss_sum = row.loss_sum();
   record.weight = row.weight();
+  record.loss_scale = row.loss_scale();
+  record.skipped = row.skipped();
   record.begins = Nanos(row.begins_ns());
   record.step_time = Nanos(row.step_ns());
   record.input = Nanos(row.input_ns());

@@ -2,6 +2,8 @@
 
 #include <variant>
 
+#include "worker/precision.h"
+
 namespace ranklab::worker {
 
 ps::ShardOptions ShardOptionsOf(const experiment::LabSpec& spec, Rank server, ps::KeyRange range) {
@@ -12,6 +14,7 @@ ps::ShardOptions ShardOptionsOf(const experiment::LabSpec& spec, Rank server, ps
       .bound = {.steps = exchange.staleness_bound},
       .order = exchange.order == experiment::ReductionOrder::kRank ? ps::Order::kRank
                                                                    : ps::Order::kArrival,
+      .wire = WireOf(spec),
       .first_answered = static_cast<Rank>(server * spec.cluster.workers / spec.cluster.servers)};
 }
 

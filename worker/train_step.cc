@@ -1,5 +1,7 @@
 #include "worker/train_step.h"
 
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "core/check.h"
@@ -15,7 +17,10 @@ using experiment::StepRecord;
 }  // namespace
 
 TrainStep::TrainStep(const TrainStepDeps& deps, const TrainStepOptions& options)
-    : deps_(deps), options_(options), buckets_(CutBuckets(deps.model, options.buckets)) {
+    : deps_(deps),
+      options_(options),
+      buckets_(CutBuckets(deps.model, options.buckets)),
+      loss_scale_(options.scale_loss) {
   RANKLAB_CHECK(options.micro_batches >= 1);
 }
 
@@ -34,7 +39,9 @@ absl::StatusOr<StepRecord> TrainStep::Run(Step step) {
 
   // A rank without samples in a short batch still takes part in the exchange, with weight 0.
   RETURN_IF_ERROR(deps_.model.ZeroGradients());
-  deps_.exchange.BeginStep(step, record.weight);
+  record.loss_scale = loss_scale_.value();
+  // Scaled gradients are worth as much more: whoever divides by the weights takes the scale out.
+  deps_.exchange.BeginStep(step, record.weight * record.loss_scale);
   const int micro_batches = batch.samples() == 0 ? 1 : options_.micro_batches;
   for (int micro = 0; micro < micro_batches; ++micro) {
     const auto [first, last] = SamplePlan::ShareOf(batch.samples(), micro, micro_batches);
@@ -80,7 +87,9 @@ absl::Status TrainStep::ForwardAndBackward(const Batch& batch, bool last, StepRe
   RecordSpan("forward", Track::kCompute, record.step, forward_begins, backward_begins);
 
   if (samples > 0) {
-    ASSIGN_OR_RETURN(const compute::LossSum loss, deps_.model.Loss(batch));
+    const float scale = deps_.faults.GradientsAreNaN() ? std::numeric_limits<float>::quiet_NaN()
+                                                       : static_cast<float>(record.loss_scale);
+    ASSIGN_OR_RETURN(const compute::LossSum loss, deps_.model.Loss(batch, scale));
     record.loss_sum += loss.loss;
   }
   deps_.progress("backward");
@@ -107,14 +116,44 @@ absl::Status TrainStep::Exchange(Step step, StepRecord& record) {
   RETURN_IF_ERROR(deps_.meet(step));
   deps_.progress("exchange");
   const Nanos begins = deps_.clock.Now();
-  // In fp32 an Inf or NaN is the model's, not an overflow: it is never hidden by skipping a step.
-  ASSIGN_OR_RETURN(const StepExchange exchanged,
-                   deps_.exchange.FinishStep(step, /*overflow=*/false));
+  ASSIGN_OR_RETURN(const StepExchange exchanged, FinishExchange(step));
   deps_.clock.Resume();
+  record.skipped = exchanged.overflow;
+  loss_scale_.Update(exchanged.overflow);
+  if (loss_scale_.value() < 1.0) {
+    return FailedPrecondition(
+        "the loss scale fell below 1 in step %d: gradients are not finite whatever it is, so the "
+        "model has diverged",
+        step);
+  }
   record.exposed = exchanged.exposed;
   record.staleness = exchanged.staleness;
   RecordSpan("exchange wait", Track::kHost, step, begins, deps_.clock.Now());
   return Update(step, exchanged, record);
+}
+
+// A server is told before it applies the step; where gradients are summed, an Inf or NaN of any
+// rank is in everyone's sum, so that all find the same.
+absl::StatusOr<StepExchange> TrainStep::FinishExchange(Step step) {
+  const bool on_server = deps_.exchange.outcome() == Outcome::kUpdatedParameters;
+  bool overflow = false;
+  if (on_server) {
+    ASSIGN_OR_RETURN(overflow, Overflowed());
+  }
+  ASSIGN_OR_RETURN(StepExchange exchanged, deps_.exchange.FinishStep(step, overflow));
+  if (!on_server) {
+    ASSIGN_OR_RETURN(exchanged.overflow, Overflowed());
+  }
+  return exchanged;
+}
+
+absl::StatusOr<bool> TrainStep::Overflowed() const {
+  if (!loss_scale_.dynamic()) {
+    return false;
+  }
+  // Squares of finite float32 cannot overflow in double precision.
+  ASSIGN_OR_RETURN(const double squares, SumOfSquares(deps_.model.gradients()));
+  return !std::isfinite(squares);
 }
 
 absl::Status TrainStep::Update(Step step, const StepExchange& exchanged, StepRecord& record) {

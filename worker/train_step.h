@@ -8,6 +8,7 @@
 #include <absl/functional/any_invocable.h>
 #include <absl/status/statusor.h>
 
+#include "compute/loss_scale.h"
 #include "compute/optimizer.h"
 #include "core/trace.h"
 #include "experiment/run_record.h"
@@ -38,19 +39,21 @@ struct TrainStepDeps {
 struct TrainStepOptions {
   Rank rank = 0;
   int micro_batches = 1;
-  double clip_norm = 0;  // of the gradients before the update; 0: not clipped
-  BucketSizes buckets;
+  double clip_norm = 0;     // of the gradients before the update; 0: not clipped
+  bool scale_loss = false;  // dynamically, as float16 wants it
+  BucketOptions buckets;
   Nanos input_timeout = std::chrono::seconds(60);
 };
 
 // For the training thread. Step k: batch, forward, loss, backward with every bucket begun as soon
-// as its last gradient is there, exchange, update.
+// as its last gradient is there, exchange, update. An overflow on any rank skips the update on all,
+// and with it the optimizer's and the schedule's count.
 class TrainStep {
  public:
   TrainStep(const TrainStepDeps& deps, const TrainStepOptions& options);
 
   // Everything of the record but step_time and bytes, which the run around it knows.
-  // Errors: the exchange's and the device's own.
+  // Errors: the exchange's and the device's own; FailedPrecondition, the loss scale fell below 1.
   absl::StatusOr<experiment::StepRecord> Run(Step step);
 
   std::span<const Bucket> buckets() const { return buckets_; }
@@ -59,12 +62,17 @@ class TrainStep {
   absl::StatusOr<RankBatch> TakeBatch(experiment::StepRecord& record);
   absl::Status ForwardAndBackward(const Batch& batch, bool last, experiment::StepRecord& record);
   absl::Status Exchange(Step step, experiment::StepRecord& record);
+  absl::StatusOr<StepExchange> FinishExchange(Step step);
+  // Have the gradients an Inf or NaN? Never asked where the loss is not scaled: there it is the
+  // model's, and is not hidden by skipping a step.
+  absl::StatusOr<bool> Overflowed() const;
   absl::Status Update(Step step, const StepExchange& exchanged, experiment::StepRecord& record);
   void RecordSpan(const char* name, Track track, Step step, Nanos begins, Nanos ends);
 
   TrainStepDeps deps_;
   TrainStepOptions options_;
   std::vector<Bucket> buckets_;
+  compute::LossScale loss_scale_;
 };
 
 }  // namespace ranklab::worker

@@ -13,6 +13,7 @@
 #include "core/status.h"
 #include "worker/evaluate.h"
 #include "worker/lab_optimizer.h"
+#include "worker/precision.h"
 
 namespace ranklab::worker {
 namespace {
@@ -63,9 +64,6 @@ TrainingRun::~TrainingRun() {
 absl::Status TrainingRun::Prepare() {
   const experiment::LabSpec& spec = options_.spec;
   const int workers = spec.cluster.workers;
-  if (spec.train.precision != "fp32") {
-    return Unimplemented("train.precision %s is not supported yet; fp32 is", spec.train.precision);
-  }
   const std::int64_t share = spec.BatchOf(0);
   const std::int64_t micro = (share + spec.train.accumulate - 1) / spec.train.accumulate;
   ASSIGN_OR_RETURN(model_, MakeModel(spec, device_, micro, data_.inputs, data_.classes));
@@ -78,6 +76,7 @@ absl::Status TrainingRun::Prepare() {
       data_, *plan_, InputQueue::Options{.rank = options_.rank, .ranks = workers});
   ASSIGN_OR_RETURN(exchange_, MakeExchange({loop_, network_.messenger(), trace_, reducer_, *model_},
                                            {.spec = spec.exchange,
+                                            .wire = WireOf(spec),
                                             .generation = options_.generation,
                                             .rank = options_.rank,
                                             .workers = workers,
@@ -86,11 +85,11 @@ absl::Status TrainingRun::Prepare() {
   train_step_ = std::make_unique<TrainStep>(
       TrainStepDeps{*model_, *exchange_, *optimizer_, *input_, *modelled_, faults_, clock_, trace_,
                     progress_, meet_},
-      TrainStepOptions{
-          .rank = options_.rank,
-          .micro_batches = spec.train.accumulate,
-          .clip_norm = spec.train.clip_norm,
-          .buckets = {.first = spec.exchange.first_bucket, .other = spec.exchange.bucket}});
+      TrainStepOptions{.rank = options_.rank,
+                       .micro_batches = spec.train.accumulate,
+                       .clip_norm = spec.train.clip_norm,
+                       .scale_loss = ScalesLoss(spec),
+                       .buckets = BucketsOf(spec)});
   return absl::OkStatus();
 }
 

@@ -1,5 +1,6 @@
 #include "collectives/communicator.h"
 
+#include <cmath>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -7,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "collectives/schedule/catalog.h"
+#include "compute/operations.h"
 #include "core/random.h"
 #include "core/status.h"
 #include "fabric/cost.h"
@@ -48,6 +51,51 @@ void AllReduce(CollectiveCluster& cluster, Buffers& buffers,
   cluster.loop().Run();
   for (const Ending& ending : endings) {
     ASSERT_TRUE(ending.ok());
+  }
+}
+
+// Sums of 16 bits are rounded on their way, in an order that an algorithm has for all ranks alike.
+TEST(Communicator, In16BitsAllRanksEndWithTheSameBitsNearTheSum) {
+  constexpr int kRanks = 5;
+  constexpr std::int64_t kElements = 1013;
+  for (const CatalogEntry& entry : Catalog()) {
+    if (entry.collective != Collective::kAllReduce) {
+      continue;
+    }
+    Buffers brought = RandomBuffers(kRanks, kElements, 11);
+    std::vector<std::vector<std::uint16_t>> rounded(kRanks);
+    const auto view = [&](std::size_t r) {
+      return compute::TensorView{reinterpret_cast<std::byte*>(rounded[r].data()),
+                                 compute::DType::kBFloat16,
+                                 {kElements, 1, 1, 1},
+                                 nullptr};
+    };
+    CollectiveCluster cluster({.ranks = kRanks});
+    const auto communicators = cluster.JoinWorld({.algorithm = std::string(entry.name)});
+    std::vector<Ending> endings(kRanks);
+    for (std::size_t r = 0; r < kRanks; ++r) {
+      rounded[r].resize(kElements);
+      ASSERT_TRUE(compute::Convert(compute::HostView(std::span(brought[r])), view(r)).ok());
+      communicators[r]->AllReduce(view(r), compute::ReduceOp::kSum, {},
+                                  endings[r].On(cluster.loop()));
+    }
+    cluster.loop().Run();
+    std::vector<float> found(kElements);
+    ASSERT_TRUE(compute::Convert(view(0), compute::HostView(std::span(found))).ok());
+    for (std::size_t r = 0; r < kRanks; ++r) {
+      ASSERT_TRUE(endings[r].ok()) << entry.name;
+      EXPECT_EQ(rounded[r], rounded[0]) << entry.name << ", rank " << r;
+    }
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      double sum = 0;
+      double magnitudes = 0;
+      for (const std::vector<float>& buffer : brought) {
+        sum += buffer[i];
+        magnitudes += std::abs(buffer[i]);
+      }
+      // Each addend and each sum is rounded to 8 significant bits.
+      ASSERT_NEAR(found[i], sum, 2 * kRanks * magnitudes / 512) << entry.name;
+    }
   }
 }
 

@@ -11,6 +11,8 @@
 #include "collectives/progress.h"
 #include "collectives/schedule/ring.h"
 #include "collectives/schedule/verify.h"
+#include "compute/operations.h"
+#include "core/random.h"
 #include "core/status.h"
 #include "tests/collectives/collective_cluster.h"
 
@@ -159,12 +161,35 @@ TEST(CpuReducer, SumsWrapAndExtremesKeepTheTargetBesideNan) {
   EXPECT_EQ(x[2], 3);
 }
 
-TEST(CpuReducer, NamesTheTypesThatItRefuses) {
-  std::byte bytes[4]{};
-  const compute::TensorView half{bytes, compute::DType::kFloat16, {2, 1, 1, 1}, nullptr};
-  const absl::Status status = Reduce(compute::ReduceOp::kSum, half, half);
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(MessageOf(status), HasSubstr("float16"));
+TEST(CpuReducer, SumsOf16BitsAreRoundedOnce) {
+  constexpr std::int64_t kElements = 5000;  // more than one piece
+  for (const compute::DType dtype : {compute::DType::kBFloat16, compute::DType::kFloat16}) {
+    Random random(3);
+    std::vector<float> a;
+    std::vector<float> b;
+    for (std::int64_t i = 0; i < kElements; ++i) {
+      a.push_back(static_cast<float>(random.Normal()));
+      b.push_back(static_cast<float>(random.Normal()));
+    }
+    std::vector<std::uint16_t> target(kElements);
+    std::vector<std::uint16_t> source(kElements);
+    const auto view = [&](std::vector<std::uint16_t>& values) {
+      return compute::TensorView{
+          reinterpret_cast<std::byte*>(values.data()), dtype, {kElements, 1, 1, 1}, nullptr};
+    };
+    for (const auto& [floats, rounded] : {std::pair{&a, &target}, {&b, &source}}) {
+      ASSERT_TRUE(compute::Convert(compute::HostView(std::span(*floats)), view(*rounded)).ok());
+      ASSERT_TRUE(compute::Convert(view(*rounded), compute::HostView(std::span(*floats))).ok());
+    }
+    std::vector<float> sums;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      sums.push_back(a[i] + b[i]);
+    }
+    std::vector<std::uint16_t> expected(kElements);
+    ASSERT_TRUE(compute::Convert(compute::HostView(std::span(sums)), view(expected)).ok());
+    ASSERT_TRUE(Reduce(compute::ReduceOp::kSum, view(target), view(source)).ok());
+    EXPECT_EQ(target, expected);
+  }
 }
 
 }  // namespace

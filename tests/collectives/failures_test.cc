@@ -134,24 +134,6 @@ TEST_F(CollectiveFailures, SmallAgainstLargeBuffersEndByTheDeadline) {
   }
 }
 
-TEST_F(CollectiveFailures, ATypeThatTheReducerRefusesIsNamed) {
-  communicators_ = cluster_.JoinWorld();
-  std::vector<std::byte> bytes[4];
-  for (std::size_t r = 0; r < 4; ++r) {
-    bytes[r].resize(800);
-    communicators_[r]->AllReduce(
-        {bytes[r].data(), compute::DType::kBFloat16, {400, 1, 1, 1}, nullptr},
-        compute::ReduceOp::kSum, {}, endings_[r].On(cluster_.loop()));
-  }
-  cluster_.loop().Run();
-  EXPECT_EQ(CodeOf(0), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(WhyOf(0), HasSubstr("bfloat16"));
-  for (const Ending& ending : endings_) {
-    EXPECT_EQ(ending.times, 1);
-    EXPECT_FALSE(ending.ok());
-  }
-}
-
 TEST_F(CollectiveFailures, CallsAfterTheAbortEndAtOnce) {
   communicators_ = cluster_.JoinWorld();
   cluster_.messenger(1).Abort(Aborted("the generation is over"));

@@ -205,7 +205,7 @@ TEST_P(RowsTest, SoftmaxCrossEntropyAgreesWithItsDefinition) {
     labels.push_back(static_cast<std::int32_t>(random_.Below(n_)));
   }
   const auto sum = SoftmaxCrossEntropy(Matrix(logits, rows_, n_), HostView(std::span(labels)),
-                                       Matrix(gradient, rows_, n_));
+                                       /*scale=*/1.0F, Matrix(gradient, rows_, n_));
   ASSERT_TRUE(sum.ok()) << sum.status();
   double loss = 0;
   std::int64_t correct = 0;
@@ -237,7 +237,7 @@ TEST(SoftmaxCrossEntropy, SurvivesLogitsWhoseExponentialsOverflow) {
   std::vector<float> gradient(3);
   std::vector<std::int32_t> labels{1};
   const auto sum = SoftmaxCrossEntropy(Matrix(logits, 1, 3), HostView(std::span(labels)),
-                                       Matrix(gradient, 1, 3));
+                                       /*scale=*/1.0F, Matrix(gradient, 1, 3));
   ASSERT_TRUE(sum.ok());
   EXPECT_DOUBLE_EQ(sum->loss, 1000.0);
   EXPECT_THAT(gradient, testing::ElementsAre(1.0F, -1.0F, 0.0F));
@@ -248,7 +248,7 @@ TEST(SoftmaxCrossEntropy, ShowsDivergence) {
   std::vector<float> gradient(2);
   std::vector<std::int32_t> labels{1};
   const auto sum = SoftmaxCrossEntropy(Matrix(logits, 1, 2), HostView(std::span(labels)),
-                                       Matrix(gradient, 1, 2));
+                                       /*scale=*/1.0F, Matrix(gradient, 1, 2));
   ASSERT_TRUE(sum.ok());
   EXPECT_TRUE(std::isnan(sum->loss));
 }
@@ -259,7 +259,7 @@ TEST(SoftmaxCrossEntropy, RefusesALabelThatIsNoClass) {
   for (const std::int32_t label : {-1, 3}) {
     std::vector<std::int32_t> labels{0, label};
     const auto sum = SoftmaxCrossEntropy(Matrix(logits, 2, 3), HostView(std::span(labels)),
-                                         Matrix(gradient, 2, 3));
+                                         /*scale=*/1.0F, Matrix(gradient, 2, 3));
     EXPECT_EQ(sum.status().code(), absl::StatusCode::kInvalidArgument) << label;
   }
 }

@@ -302,7 +302,7 @@ TEST(SoftmaxCrossEntropy, WithoutATargetCountsNowhere) {
   std::vector<std::int32_t> labels{2, kNoTarget, 5, kNoTarget};
   Floats gradient = Poison(logits.size());
   const auto loss = SoftmaxCrossEntropy(View(logits, {4, 6, 1, 1}), HostView(std::span(labels)),
-                                        View(gradient, {4, 6, 1, 1}));
+                                        /*scale=*/1.0F, View(gradient, {4, 6, 1, 1}));
   ASSERT_TRUE(loss.ok());
   EXPECT_EQ(loss->targets, 2);
   EXPECT_NEAR(loss->loss, reference::CrossEntropy(Wide(logits), labels), 1e-6);

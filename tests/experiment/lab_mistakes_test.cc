@@ -82,6 +82,22 @@ TEST(LabReader, SaysWhichOptimizersAndSchedulesThereAre) {
             "x.yaml:4: train.scale_rate is \"cubic\"; one of none, linear, sqrt");
 }
 
+TEST(LabReader, SaysWhichDTypesThereAreAndWhatScalingTheLossNeeds) {
+  EXPECT_EQ(Refusal(With("train", "train: {steps: 10, global_batch: 8, precision: fp8}")),
+            "x.yaml:4: train.precision is \"fp8\"; one of fp32, bf16, fp16");
+  EXPECT_EQ(Refusal(With("exchange", "exchange: {wire_dtype: int8}")),
+            "x.yaml:6: exchange.wire_dtype is \"int8\"; one of fp32, bf16, fp16");
+  EXPECT_EQ(Refusal(With("train", "train: {steps: 10, global_batch: 8, precision: fp16}",
+                         With("exchange", "exchange: {kind: ps, staleness: 1}"))),
+            "x.yaml:4: train.precision fp16 scales the loss, and an overflow skips the step on all "
+            "ranks; with exchange.staleness 0, or bf16, which needs no scale");
+  EXPECT_EQ(Refusal(With("exchange", "exchange: {kind: ps, staleness: none, wire_dtype: fp16}")),
+            "x.yaml:6: exchange.wire_dtype fp16 scales the loss, and an overflow skips the step on "
+            "all ranks; with exchange.staleness 0, or bf16, which needs no scale");
+  EXPECT_EQ(Refusal(Plus("scenario: [{at_step: 3, rank: 1, nan: false}]\n")),
+            "x.yaml:8: scenario[0].nan is \"false\"; true");
+}
+
 TEST(LabReader, RefusesWhatDoesNotGoTogether) {
   EXPECT_EQ(Refusal(With("train", "train: {steps: 10, global_batch: 8, batch_per_worker: 4}")),
             "x.yaml:4: train gives global_batch and batch_per_worker; one of the two");
@@ -134,8 +150,8 @@ TEST(LabReader, RefusesAScenarioThatHitsNobody) {
   EXPECT_EQ(Refusal(Plus("scenario: [{at_step: 5, until_step: 4, rank: 1, kill: true}]\n")),
             "x.yaml:8: scenario[0].until_step is \"4\"; a step from at_step (5) on");
   EXPECT_EQ(Refusal(Plus("scenario: [{at_step: 5, rank: 1, partition: [1]}]\n")),
-            "x.yaml:8: scenario[0].partition is not supported yet; one of slow, pause, link, kill, "
-            "reset");
+            "x.yaml:8: scenario[0].partition is not supported yet; one of slow, pause, link, nan, "
+            "kill, reset");
 }
 
 TEST(LabReader, RefusesASweepThatCannotBe) {

@@ -251,14 +251,15 @@ TEST(Injections, SayWhatIsWrong) {
     return MessageOf(injection.status());
   };
   EXPECT_EQ(refusal("{rank: 2}"),
-            "injection: it has no effect; one of slow, pause, link, kill, reset");
+            "injection: it has no effect; one of slow, pause, link, nan, kill, reset");
   EXPECT_EQ(refusal("{rank: 2, slwo: {factor: 2}}"),
             "injection: slwo: unknown key; did you mean \"slow\"?");
-  EXPECT_EQ(refusal("{rank: 2, nan: true}"),
-            "injection: nan is not supported yet; one of slow, pause, link, kill, reset");
+  EXPECT_EQ(
+      refusal("{rank: 2, wrong_dtype: true}"),
+      "injection: wrong_dtype is not supported yet; one of slow, pause, link, nan, kill, reset");
   EXPECT_EQ(refusal("{rank: 2, kill: true, pause: 1s}"),
             "injection: it has several effects; one entry each: one of slow, pause, link, "
-            "kill, reset");
+            "nan, kill, reset");
   EXPECT_EQ(refusal("{rank: 2, slow: {phase: backward}}"),
             "injection: slow needs factor (2.0) or extra (50ms), one of the two");
   EXPECT_EQ(refusal("{rank: 2, pause: 5}"),

@@ -58,6 +58,7 @@ struct ClusterOptions {
   Order order = Order::kArrival;
   std::int64_t block_elements = 1 << 18;
   Bytes message = 1 << 20;
+  compute::DType wire = compute::DType::kFloat32;
   std::vector<float> initial{};  // none: zeros
 };
 
@@ -78,15 +79,18 @@ class PsCluster {
                                                      .worker_count = options.workers,
                                                      .bound = options.bound,
                                                      .order = options.order,
+                                                     .wire = options.wire,
                                                      .block_elements = options.block_elements},
                                         make_optimizer, initial));
       servers_.push_back(std::make_unique<Server>(loop, network.ResponderOf(server),
                                                   **shards_.back(), options.workers));
     }
     for (Rank worker = 0; worker < options.workers; ++worker) {
-      clients_.push_back(std::make_unique<Client>(
-          network.RequesterOf(worker),
-          ClientOptions{.worker = worker, .ranges = ranges, .message = options.message}));
+      clients_.push_back(std::make_unique<Client>(network.RequesterOf(worker),
+                                                  ClientOptions{.worker = worker,
+                                                                .ranges = ranges,
+                                                                .message = options.message,
+                                                                .wire = options.wire}));
     }
   }
 

@@ -47,6 +47,32 @@ TEST_F(ShardTest, ReadersThatBecomeReadyTogetherAreAnsweredInTurn) {
   EXPECT_EQ(answered, (std::vector<Rank>{1, 1, 2, 2, 0, 0}));
 }
 
+TEST_F(ShardTest, PushesOf16BitsAreSummedInFloat32) {
+  shard_.emplace(loop_,
+                 ShardOptions{.range = kRange,
+                              .worker_count = 2,
+                              .wire = compute::DType::kBFloat16,
+                              .block_elements = 4},
+                 CountingFactory());
+  // 256 and 1 in bfloat16, whose sum is no bfloat16.
+  for (const auto& [worker, bits] : {std::pair{0, std::uint16_t{0x4380}}, {1, {0x3F80}}}) {
+    std::vector<std::uint16_t> gradients(6, bits);
+    EXPECT_EQ((*shard_)->LandingFor(worker, 1, kRange), nullptr) << "of another dtype";
+    ASSERT_TRUE((*shard_)
+                    ->Push(worker, 1, kRange,
+                           {reinterpret_cast<std::byte*>(gradients.data()),
+                            compute::DType::kBFloat16,
+                            {6, 1, 1, 1},
+                            nullptr})
+                    .ok());
+    EXPECT_EQ(PushAll(worker, 1, 1.0F).code(), absl::StatusCode::kInvalidArgument) << "float32";
+    ASSERT_TRUE(Finish(worker, 1).ok());
+  }
+  const auto read = Pull(0, 2);
+  loop_.Run();
+  EXPECT_EQ(read->values, Values(6, 257.0F));
+}
+
 TEST_F(ShardTest, APullAsksForAnyPart) {
   Make(1, 0);
   Values gradients{1, 2, 3, 4, 5, 6};

@@ -95,7 +95,7 @@ TEST_F(RecordFolderTest, StepsAreInModelledSecondsBesideTheirScale) {
   ASSERT_TRUE(folder.AppendSteps("learn", {.time_scale = 1}).ok()) << "a run without steps";
   EXPECT_EQ(FileText(folder.path() + "/steps.csv"),
             std::string(StepsCsvHeader()) +
-                "learn,3,2,1,7,1,4,0.5,0,0.0025,0,0,0.001,0,0,0,2,11,12,100\n");
+                "learn,3,2,1,7,1,4,0.5,0,0.0025,0,0,0.001,0,0,0,2,11,12,100,1,0\n");
 }
 
 TEST_F(RecordFolderTest, TheSummaryIsReplacedWhole) {

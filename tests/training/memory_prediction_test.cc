@@ -6,6 +6,8 @@
 #include "compute/device.h"
 #include "compute/optimizer.h"
 #include "worker/lab_optimizer.h"
+#include "worker/precision.h"
+#include "worker/wire_gradients.h"
 
 namespace ranklab::worker {
 namespace {
@@ -29,6 +31,8 @@ Counted CountFor(const experiment::LabSpec& spec) {
     optimizer = *compute::MakeOptimizer({.name = spec.train.optimizer}, device);
     EXPECT_TRUE(optimizer->Apply((*model)->parameters(), (*model)->gradients(), 1).ok());
   }
+  const auto wire = WireGradients::Make(**model, WireOf(spec));
+  EXPECT_TRUE(wire.ok());
   counted.predicted = PredictMemory(spec, **model);
   counted.memory = device.memory();
   return counted;
@@ -73,6 +77,19 @@ TEST(PredictMemory, IsWhatTheDeviceCountsForAGptWithAdamW) {
     ExpectEqual(counted);
     EXPECT_EQ(counted.predicted.at(2), 2 * *counted.predicted.at(0));
     EXPECT_TRUE(counted.predicted.at(3).has_value());
+  }
+}
+
+TEST(PredictMemory, IsWhatTheDeviceCountsIn16Bits) {
+  for (const char* precision : {"bf16", "fp16"}) {
+    experiment::LabSpec spec = SpecWith("adamw");
+    spec.train.precision = precision;
+    spec.exchange.kind = experiment::CollectiveSpec{};
+    spec.exchange.wire_dtype = "bf16";
+    ExpectEqual(CountFor(spec));
+    spec.model = experiment::GptSpec{.layers = 3, .hidden = 24, .heads = 4, .context = 16};
+    spec.data.kind = "text";
+    ExpectEqual(CountFor(spec));
   }
 }
 

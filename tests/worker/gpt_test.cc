@@ -100,6 +100,28 @@ TEST_P(GptTest, LossAndGradientsAreTheReferencesCentralDifferences) {
   }
 }
 
+// Within what rounding to 8 or 11 significant bits does to sums of some hundred terms.
+TEST_P(GptTest, In16BitsLossAndGradientsAreCloseAndScaledGradientsToo) {
+  const std::unique_ptr<Gpt> model = MakeInitialized(options_, device_);
+  const compute::LossSum exact = ForwardAndBackward(*model, BatchOf(samples_, 0, 3));
+  const std::vector<float> gradients = GradientsOf(*model);
+  for (const auto& [storage, tolerance] :
+       {std::pair{compute::DType::kBFloat16, 0.05}, {compute::DType::kFloat16, 0.01}}) {
+    CpuDevice device({});
+    GptOptions options = options_;
+    options.storage = storage;
+    const std::unique_ptr<Gpt> rounded = MakeInitialized(options, device);
+    const compute::LossSum loss = ForwardAndBackward(*rounded, BatchOf(samples_, 0, 3), 256.0F);
+    EXPECT_NEAR(loss.loss, exact.loss, tolerance * exact.loss);
+    EXPECT_NE(loss.loss, exact.loss) << "nothing was rounded";
+    std::vector<float> unscaled = GradientsOf(*rounded);
+    for (float& gradient : unscaled) {
+      gradient /= 256.0F;
+    }
+    EXPECT_LE(RelativeDistance(unscaled, gradients), tolerance);
+  }
+}
+
 TEST_P(GptTest, MicroBatchesOfUnevenTargetsAddUpToTheBatch) {
   const std::unique_ptr<Gpt> model = MakeInitialized(options_, device_);
   const compute::LossSum whole = ForwardAndBackward(*model, BatchOf(samples_, 0, 3));
@@ -143,7 +165,7 @@ TEST_P(GptTest, ABackwardLayerCompletesItsOwnGradients) {
   for (int layer = 0; layer < model->layer_count(); ++layer) {
     ASSERT_TRUE(model->ForwardLayer(layer, batch).ok());
   }
-  ASSERT_TRUE(model->Loss(batch).ok());
+  ASSERT_TRUE(model->Loss(batch, /*scale=*/1.0F).ok());
   for (int layer = model->layer_count() - 1; layer >= 0; --layer) {
     ASSERT_TRUE(model->BackwardLayer(layer, batch).ok());
     const std::vector<float> now = GradientsOf(*model);

@@ -46,7 +46,7 @@ class Trainer {
     for (int layer = 0; layer < model_->layer_count(); ++layer) {
       RETURN_IF_ERROR(model_->ForwardLayer(layer, batch));
     }
-    ASSIGN_OR_RETURN(const compute::LossSum loss, model_->Loss(batch));
+    ASSIGN_OR_RETURN(const compute::LossSum loss, model_->Loss(batch, /*scale=*/1.0F));
     for (int layer = model_->layer_count() - 1; layer >= 0; --layer) {
       RETURN_IF_ERROR(model_->BackwardLayer(layer, batch));
     }

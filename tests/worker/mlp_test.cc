@@ -145,7 +145,7 @@ TEST_P(MlpTest, ABackwardLayerCompletesItsOwnGradientsOnly) {
   for (int layer = 0; layer < model->layer_count(); ++layer) {
     ASSERT_TRUE(model->ForwardLayer(layer, batch).ok());
   }
-  ASSERT_TRUE(model->Loss(batch).ok());
+  ASSERT_TRUE(model->Loss(batch, /*scale=*/1.0F).ok());
   for (int layer = model->layer_count() - 1; layer >= 0; --layer) {
     ASSERT_TRUE(model->BackwardLayer(layer, batch).ok());
     for (std::int64_t i = 0; i < model->parameter_count(); ++i) {

@@ -37,13 +37,25 @@ TEST(MakeModel, RefusesWidthsThatDoNotFitTheData) {
   EXPECT_TRUE(MakeModel(SpecOf({64, 32, 10}), device, 8, 64, 10).ok());
 }
 
-TEST(MakeModel, SaysWhatIsNotBuilt) {
-  compute::CpuDevice device({});
-  experiment::LabSpec spec = SpecOf({64, 10});
-  spec.train.precision = "bf16";
-  const auto model = MakeModel(spec, device, 8, 64, 10);
-  ASSERT_EQ(model.status().code(), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(MessageOf(model.status()), HasSubstr("bf16"));
+// Mixed precision: weights of 4 bytes and a copy of 2, gradients of 4, activations of 2.
+TEST(MakeModel, StoresActivationsAndACopyOfTheWeightsIn16Bits) {
+  const auto memory = [](const char* precision) {
+    compute::CpuDevice device({});
+    experiment::LabSpec spec = SpecOf({64, 32, 10});
+    spec.train.precision = precision;
+    const auto model = MakeModel(spec, device, 8, 64, 10);
+    EXPECT_TRUE(model.ok());
+    return device.memory();
+  };
+  const auto full = memory("fp32");
+  const auto half = memory("fp16");
+  const auto of = [](const auto& counts, compute::MemoryKind kind) {
+    return counts.at(static_cast<std::size_t>(kind)).now;
+  };
+  using enum compute::MemoryKind;
+  EXPECT_EQ(2 * of(half, kWeights), 3 * of(full, kWeights));
+  EXPECT_EQ(of(half, kGradients), of(full, kGradients));
+  EXPECT_EQ(2 * of(half, kActivations), of(full, kActivations));
 }
 
 TEST(MakeModel, AGptTakesSequencesOfItsContext) {
@@ -116,8 +128,8 @@ TEST_F(MlpCosts, BecomeTheSumOfTheirOperationsTimes) {
                                    .memory_bandwidth = 1e11,
                                    .source = ""};
   constexpr Nanos kOverhead = std::chrono::microseconds(5);
-  const LayerTimes times =
-      ModelledTimes(*model_, device, kOverhead, kSamples, {.optimizer = "momentum"});
+  const LayerTimes times = ModelledTimes(
+      *model_, device, kOverhead, {.samples = kSamples, .update = {.optimizer = "momentum"}});
   ASSERT_EQ(times.forward.size(), 2U);
   ASSERT_EQ(times.backward.size(), 2U);
   for (int layer = 0; layer < 2; ++layer) {
@@ -131,13 +143,32 @@ TEST_F(MlpCosts, BecomeTheSumOfTheirOperationsTimes) {
   // 5 floats of 4 bytes a parameter at 100 GB/s, and the overhead.
   const double optimizer = 5e-6 + 20.0 * static_cast<double>(model_->parameter_count()) / 1e11;
   EXPECT_NEAR(static_cast<double>(times.optimizer.count()) * 1e-9, optimizer, 2e-9);
-  EXPECT_EQ(ModelledTimes(*model_, device, kOverhead, kSamples, {}).optimizer, Nanos::zero());
+  EXPECT_EQ(ModelledTimes(*model_, device, kOverhead, {.samples = kSamples}).optimizer,
+            Nanos::zero());
   // Clipping reads every gradient once more.
   const LayerTimes clipped =
-      ModelledTimes(*model_, device, kOverhead, kSamples, {.optimizer = "momentum", .clips = true});
+      ModelledTimes(*model_, device, kOverhead,
+                    {.samples = kSamples, .update = {.optimizer = "momentum", .clips = true}});
   const double clipping = 5e-6 + 4.0 * static_cast<double>(model_->parameter_count()) / 1e11;
   EXPECT_NEAR(static_cast<double>((clipped.optimizer - times.optimizer).count()) * 1e-9, clipping,
               2e-9);
+}
+
+// Half the bytes at the bf16 rate, and the parameters once in 4 bytes and once in 2.
+TEST_F(MlpCosts, In16BitsAreHalfTheBytesAndTheRounding) {
+  const fabric::DeviceModel device{.name = "test",
+                                   .words = "",
+                                   .fp32_flops = 1e12,
+                                   .bf16_flops = 4e12,
+                                   .memory_bandwidth = 1e11,
+                                   .source = ""};
+  const LayerTimes times = ModelledTimes(
+      *model_, device, Nanos::zero(), {.samples = kSamples, .storage = compute::DType::kFloat16});
+  double expected = 6.0 * (65 * 512) / 1e11;
+  for (const fabric::Operation& operation : model_->CostOf(0, kSamples).forward) {
+    expected += std::max(operation.flops / 4e12, operation.bytes / 2 / 1e11);
+  }
+  EXPECT_NEAR(static_cast<double>(times.forward[0].count()) * 1e-9, expected, 3e-9);
 }
 
 }  // namespace
