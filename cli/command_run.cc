@@ -142,19 +142,12 @@ class LabRun {
     request.set_join_timeout_ns(flags_.JoinTimeout().count());
     request.set_build(kBuild);
     request.set_concludes(true);
-    absl::Status recorded;
-    const absl::Status streamed =
-        client_->RunLab(request, SuspectAfter(lab_), [&](const v1::RunEvent& event) {
-          if (recorded.ok()) {
-            recorded = OnEvent(event);
-          }
-        });
-    RETURN_IF_ERROR(recorded);
-    return streamed;
+    return client_->RunLab(request, SuspectAfter(lab_),
+                           [this](const v1::RunEvent& event) { OnEvent(event); });
   }
 
-  absl::Status OnEvent(const v1::RunEvent& event) {
-    RETURN_IF_ERROR(recorder_->OnEvent(event));
+  void OnEvent(const v1::RunEvent& event) {
+    recorder_->OnEvent(event);
     if (event.has_planned()) {
       // Standard output is the summary alone with --json.
       PrintPlan(flags_.json ? stderr : stdout, lab_, event.planned(), address_);
@@ -165,7 +158,6 @@ class LabRun {
     if (progress_ != nullptr) {
       progress_->Update(recorder_->steps_done(), recorder_->Current());
     }
-    return absl::OkStatus();
   }
 
   // One verdict, whoever is left to give it.

@@ -41,7 +41,6 @@ class RecordWriter {
   const experiment::Lab& lab() const { return lab_; }
   const experiment::RunSummary& summary() const { return summary_; }
   const std::string& folder() const { return folder_.path(); }
-  bool empty() const { return finished_.empty(); }
 
  private:
   RecordWriter(const experiment::Lab& lab, report::RecordFolder folder);

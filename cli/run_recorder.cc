@@ -35,6 +35,22 @@ CollectiveSpan SpanOf(const v1::CollectiveSpan& span, Rank rank, Step step) {
           .left = Nanos(span.left_ns())};
 }
 
+// Until there is more than the rank's trace file takes. `bytes`: of what is kept, in the file.
+void KeepSpans(const v1::StepRow& row, Rank rank, worker::TraceBuffer::Taken& trace,
+               std::size_t& bytes) {
+  if (bytes > report::kTraceLimit) {
+    return;
+  }
+  for (const v1::Span& span : row.spans()) {
+    trace.spans.push_back(SpanOf(span, rank, row.step()));
+    bytes += report::LeastTraceBytes(trace.spans.back());
+  }
+  for (const v1::CollectiveSpan& span : row.collectives()) {
+    trace.collectives.push_back(SpanOf(span, rank, row.step()));
+    bytes += report::LeastTraceBytes(trace.collectives.back());
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RunRecorder>> RunRecorder::Make(const experiment::Lab& lab,
@@ -44,26 +60,27 @@ absl::StatusOr<std::unique_ptr<RunRecorder>> RunRecorder::Make(const experiment:
 }
 
 RunRecorder::RunRecorder(std::unique_ptr<RecordWriter> writer)
-    : lab_(writer->lab()), writer_(std::move(writer)) {}
+    : lab_(writer->lab()), folder_(writer->folder()), writer_(std::move(writer)) {}
 
-absl::Status RunRecorder::OnEvent(const v1::RunEvent& event) {
+void RunRecorder::OnEvent(const v1::RunEvent& event) {
   switch (event.kind_case()) {
     case v1::RunEvent::kPlanned:
       plan_ = event.planned();
-      return absl::OkStatus();
+      return;
     case v1::RunEvent::kStarted:
       OnStarted(event.started());
-      return absl::OkStatus();
+      return;
     case v1::RunEvent::kRows:
       OnRows(event.rows());
-      return absl::OkStatus();
+      return;
     case v1::RunEvent::kInjection:
       OnInjection(event.injection());
-      return absl::OkStatus();
+      return;
     case v1::RunEvent::kEnded:
-      return OnEnded(event.ended());
+      OnEnded(event.ended());
+      return;
     default:
-      return absl::OkStatus();
+      return;
   }
 }
 
@@ -103,15 +120,11 @@ void RunRecorder::OnRows(const v1::MemberRows& rows) {
   if (open.recorded.traces.size() <= rank) {
     open.recorded.traces.resize(rank + 1);
     open.recorded.run.steps.resize(rank + 1);
+    open.trace_bytes.resize(rank + 1);
   }
   worker::TraceBuffer::Taken& trace = open.recorded.traces[rank];
   for (const v1::StepRow& row : rows.rows()) {
-    for (const v1::Span& span : row.spans()) {
-      trace.spans.push_back(SpanOf(span, rows.rank(), row.step()));
-    }
-    for (const v1::CollectiveSpan& span : row.collectives()) {
-      trace.collectives.push_back(SpanOf(span, rows.rank(), row.step()));
-    }
+    KeepSpans(row, rows.rank(), trace, open.trace_bytes[rank]);
     open.recorded.run.steps[rank].push_back(worker::FromMessage(row));
     if (open.recorded.run.steps[rank].size() == 1) {
       const Nanos begins = open.recorded.run.steps[rank].front().begins;
@@ -134,10 +147,10 @@ void RunRecorder::OnInjection(const v1::InjectionLog& log) {
                                                .ends = log.applied().ends()});
 }
 
-absl::Status RunRecorder::OnEnded(const v1::CellEnded& ended) {
+void RunRecorder::OnEnded(const v1::CellEnded& ended) {
   const auto found = open_.find(ended.generation());
   if (found == open_.end()) {
-    return absl::OkStatus();
+    return;
   }
   Open open = std::move(found->second);
   open_.erase(found);
@@ -149,23 +162,36 @@ absl::Status RunRecorder::OnEnded(const v1::CellEnded& ended) {
         worker::ServerRecordOf(ended.servers(rank), rank, ended.workers_size()));
   }
   // A cell that broke off leaves its steps and traces, but no figures.
-  return writer_->Add(std::move(open.recorded), /*whole=*/ended.code() == 0);
+  any_ended_ = any_ended_ || ended.code() == 0;
+  Write(std::move(open.recorded), /*whole=*/ended.code() == 0);
+}
+
+void RunRecorder::Write(RecordedRun recorded, bool whole) {
+  disk_.Post([this, recorded = std::move(recorded), whole]() mutable {
+    if (written_.ok()) {
+      written_ = writer_->Add(std::move(recorded), whole);
+    }
+  });
 }
 
 absl::Status RunRecorder::Finish(int exit_code, const std::string& verdict) {
   // What was under way when the run broke off is evidence too.
   for (auto& [generation, open] : open_) {
-    RETURN_IF_ERROR(writer_->Add(std::move(open.recorded), /*whole=*/false));
+    Write(std::move(open.recorded), /*whole=*/false);
   }
   open_.clear();
-  return writer_->Finish(exit_code, verdict);
+  disk_.RunAndWait([this, exit_code, &verdict] {
+    // Judged and summed up even where the disk is full.
+    written_.Update(writer_->Finish(exit_code, verdict));
+  });
+  return written_;
 }
 
 std::string RunRecorder::Current() const { return current_; }
 
 std::string RunRecorder::Place() const {
   if (open_.empty()) {
-    return writer_->empty() ? "before the first cell" : "between two cells";
+    return any_ended_ ? "between two cells" : "before the first cell";
   }
   const Open& open = open_.rbegin()->second;
   const std::string cell = absl::StrFormat(

@@ -1,4 +1,6 @@
-// From a lab's event stream to its record: gathers what the members report, run by run.
+// From a lab's event stream to its record: gathers what the members report, run by run. Files are
+// written on a thread of the recorder's own: whoever reads the events waits for no disk, and so the
+// coordinator neither.
 #pragma once
 
 #include <map>
@@ -11,6 +13,7 @@
 #include "experiment/lab_spec.h"
 #include "experiment/run_record.h"
 #include "protos/coordinator.pb.h"
+#include "transport/tcp/live_loop.h"
 
 namespace ranklab::cli {
 
@@ -20,14 +23,15 @@ class RunRecorder {
   static absl::StatusOr<std::unique_ptr<RunRecorder>> Make(const experiment::Lab& lab,
                                                            const std::string& parent);
 
-  // Errors: Internal, the record cannot be written any more.
-  absl::Status OnEvent(const v1::RunEvent& event);
+  void OnEvent(const v1::RunEvent& event);
 
-  // The last word: judges what was run, writes summary, table and page.
+  // The last word, after all that is still to be written: judges what was run, writes summary,
+  // table and page. Errors: Unavailable, the record could not be written, now or earlier.
   absl::Status Finish(int exit_code, const std::string& verdict);
 
+  // After Finish.
   const experiment::RunSummary& summary() const { return writer_->summary(); }
-  const std::string& folder() const { return writer_->folder(); }
+  const std::string& folder() const { return folder_; }
 
   // Of Planned, once it has come; runs done so far; what runs now.
   const v1::Planned& plan() const { return plan_; }
@@ -42,21 +46,27 @@ class RunRecorder {
   struct Open {
     const experiment::Cell* cell = nullptr;
     RecordedRun recorded;
-    Nanos free_since{};  // of the cluster, in the coordinator's clock
+    std::vector<std::size_t> trace_bytes;  // [rank]: what the spans kept take in the file, at least
+    Nanos free_since{};                    // of the cluster, in the coordinator's clock
   };
 
   const experiment::Cell* CellAt(int flat_index) const;
   void OnStarted(const v1::CellStarted& started);
   void OnRows(const v1::MemberRows& rows);
   void OnInjection(const v1::InjectionLog& log);
-  absl::Status OnEnded(const v1::CellEnded& ended);
+  void OnEnded(const v1::CellEnded& ended);
+  void Write(RecordedRun recorded, bool whole);
 
   const experiment::Lab& lab_;
-  std::unique_ptr<RecordWriter> writer_;
+  const std::string folder_;
   v1::Planned plan_;
   std::map<std::uint32_t, Open> open_;  // by generation
   std::int64_t steps_done_ = 0;
   std::string current_;
+  bool any_ended_ = false;
+  std::unique_ptr<RecordWriter> writer_;  // on the disk's thread until Finish has returned
+  absl::Status written_;                  // likewise: the first error
+  transport::LiveLoop disk_;              // last: ends before what it uses
 };
 
 }  // namespace ranklab::cli

@@ -207,8 +207,11 @@ void ControlPlane::Dismiss(int exit_code, const std::string& reason, Whom whom) 
 }
 
 void ControlPlane::FinishOnceQuiet() {
+  if (!finishing_ || ClientStillReads()) {
+    return;
+  }
   const bool quiet = sessions_.empty() && open_clients_ == 0;
-  if (finishing_ && (quiet || loop_.Now() >= finish_by_)) {
+  if (quiet || loop_.Now() >= finish_by_) {
     const int exit_code = *std::exchange(finishing_, std::nullopt);
     shut_down_ = true;
     if (options_.finished) {

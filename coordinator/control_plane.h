@@ -28,7 +28,8 @@ struct CoordinatorOptions {
   Nanos suspect_after = std::chrono::seconds(5);
   ForecastFn forecast;
   // Runs on the loop when the lab is over and the service was told to end with it (--once), or when
-  // the pool was dismissed. Streams have ended by then, or had a second to.
+  // the pool was dismissed. Streams have ended by then, or had a second to; the lab's client, whose
+  // stream ends once it has read its verdict, had 30 s after the last event that it took.
   absl::AnyInvocable<void(int exit_code)> finished;
   bool once = false;
 };
@@ -96,6 +97,13 @@ class ControlPlane {
     Nanos until{};
   };
 
+  // A client that was told the verdict and has yet to read up to it.
+  struct Reading {
+    ClientStream* client = nullptr;
+    Bytes waiting = 0;  // when it last took something
+    Nanos until{};
+  };
+
   void Join(MemberStream& stream, Session& session, const v1::JoinRequest& request);
   void Beat(MemberId member, const v1::Heartbeat& heartbeat);
   void CloseSession(MemberStream& stream, Session& session, absl::Status status);
@@ -107,6 +115,7 @@ class ControlPlane {
   bool SomebodyEndsWithTheLab() const;
   void Settle(const EndLab& end);
   void FinishOnceQuiet();
+  bool ClientStillReads();
   void StartTicking();
   void ScheduleTick();
   void Tick();
@@ -119,6 +128,7 @@ class ControlPlane {
   std::map<MemberId, MemberStream*> streams_;
   std::unique_ptr<Conductor> conductor_;
   ClientStream* client_ = nullptr;  // of the running lab
+  std::optional<Reading> reading_;  // the client of the lab that is over
   bool client_concludes_ = false;
   std::string client_dropped_;  // why; its lab is still to be cancelled
   std::optional<Concluding> concluding_;

@@ -7,6 +7,7 @@
 #include "coordinator/control_plane.h"
 #include "core/log.h"
 #include "core/overloaded.h"
+#include "core/seconds.h"
 #include "core/status.h"
 #include "experiment/lab_reader.h"
 
@@ -16,6 +17,8 @@ namespace {
 constexpr Nanos kQuietWithin = std::chrono::seconds(1);
 // A client writes its report first.
 constexpr Nanos kConcludeWithin = std::chrono::seconds(30);
+// A client may be held up, but not for ever.
+constexpr Nanos kReadWithin = std::chrono::seconds(30);
 constexpr Bytes kClientBacklog = 64 << 20;
 
 v1::RunEvent VerdictEvent(int exit_code, const std::string& text) {
@@ -73,6 +76,9 @@ void ControlPlane::RunLab(const v1::RunLabRequest& request, ClientStream& client
 
 void ControlPlane::Ended(ClientStream& client) {
   --open_clients_;
+  if (reading_ && reading_->client == &client) {
+    reading_.reset();
+  }
   if (client_ == &client) {
     client_ = nullptr;
     if (conductor_ != nullptr) {
@@ -119,6 +125,8 @@ void ControlPlane::End(const EndLab& end) {
   membership_.SetSuspectAfter(options_.suspect_after);
   const bool concludes = client_ != nullptr && client_concludes_;
   if (client_ != nullptr) {
+    reading_ = Reading{
+        .client = client_, .waiting = client_->waiting(), .until = loop_.Now() + kReadWithin};
     std::exchange(client_, nullptr)->Close(absl::OkStatus());
   }
   if (end.exit_code == 0 && concludes && SomebodyEndsWithTheLab()) {
@@ -155,6 +163,25 @@ void ControlPlane::Settle(const EndLab& end) {
     finishing_ = end.exit_code;
     finish_by_ = loop_.Now() + kQuietWithin;
   }
+}
+
+// Whether the verdict of the lab that is over is still on its way to a client that takes it.
+bool ControlPlane::ClientStillReads() {
+  if (!reading_) {
+    return false;
+  }
+  const Bytes waiting = reading_->client->waiting();
+  if (waiting < reading_->waiting) {
+    reading_->waiting = waiting;
+    reading_->until = loop_.Now() + kReadWithin;
+  }
+  if (loop_.Now() < reading_->until) {
+    return true;
+  }
+  Log(LogLevel::kWarning, "the lab's client at %s took no event for %.0f s: %d bytes wait for it",
+      reading_->client->peer(), SecondsOf(kReadWithin), waiting);
+  reading_.reset();
+  return false;
 }
 
 absl::StatusOr<v1::InjectReply> ControlPlane::Inject(const v1::InjectRequest& request) {

@@ -22,6 +22,9 @@ namespace {
 constexpr std::chrono::hours kLabMost(24);
 constexpr std::chrono::seconds kCallMost(10);
 constexpr Nanos kAskEvery = std::chrono::milliseconds(500);
+// A process that was stopped finds the deadline of its question passed when it goes on, whatever
+// the coordinator does: so many questions in a row go unanswered before that counts as silence.
+constexpr int kAsksMost = 2;
 
 void SetDeadline(grpc::ClientContext& context, std::chrono::nanoseconds within) {
   context.set_deadline(std::chrono::system_clock::now() +
@@ -155,6 +158,7 @@ absl::Status LabClient::Core::RunLab(const v1::RunLabRequest& request, Nanos sus
 }
 
 void LabClient::Core::WatchForSilence(grpc::ClientContext& lab, Nanos suspect_after) {
+  int unanswered = 0;
   const auto over = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return running_ == nullptr; };
   while (true) {
     grpc::ClientContext context;
@@ -163,7 +167,7 @@ void LabClient::Core::WatchForSilence(grpc::ClientContext& lab, Nanos suspect_af
       if (mutex_.AwaitWithTimeout(absl::Condition(&over), absl::FromChrono(kAskEvery))) {
         return;
       }
-      SetDeadline(context, suspect_after);
+      SetDeadline(context, suspect_after / kAsksMost);
       asking_ = &context;
     }
     v1::ReadClockReply reply;
@@ -171,7 +175,11 @@ void LabClient::Core::WatchForSilence(grpc::ClientContext& lab, Nanos suspect_af
     absl::MutexLock lock(&mutex_);
     asking_ = nullptr;
     if (answer.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED) {
-      continue;  // it answers, or its connection is closed, which the lab's own call finds
+      unanswered = 0;  // it answers, or its connection is closed, which the lab's own call finds
+      continue;
+    }
+    if (++unanswered < kAsksMost) {
+      continue;
     }
     if (running_ != nullptr) {
       silent_ = true;

@@ -25,7 +25,8 @@ std::string Line(const Json& event) {
 
 class Builder {
  public:
-  explicit Builder(const RankTrace& trace) : trace_(trace), base_(FirstInstant(trace)) {}
+  Builder(const RankTrace& trace, Step last)
+      : trace_(trace), last_(last), base_(FirstInstant(trace)) {}
 
   TraceEvents Build() {
     AddSteps();
@@ -75,6 +76,9 @@ class Builder {
 
   void AddSteps() {
     for (const auto& step : trace_.steps) {
+      if (step.step > last_) {
+        continue;
+      }
       Json mark = Event("X", "user_annotation", "ProfilerStep#" + std::to_string(step.step),
                         kHostLane, Between(step.begins, step.begins + step.step_time));
       mark["args"] = {{"samples", step.samples}, {"staleness", step.staleness}};
@@ -136,7 +140,9 @@ class Builder {
   void AddSpans() {
     std::vector<const Span*> spans;
     for (const Span& span : trace_.spans) {
-      spans.push_back(&span);
+      if (span.step <= last_) {
+        spans.push_back(&span);
+      }
     }
     std::stable_sort(spans.begin(), spans.end(),
                      [](const Span* a, const Span* b) { return a->begins < b->begins; });
@@ -193,7 +199,9 @@ class Builder {
   void AddCollectives() {
     std::vector<const CollectiveSpan*> spans;
     for (const CollectiveSpan& span : trace_.collectives) {
-      spans.push_back(&span);
+      if (span.step <= last_) {
+        spans.push_back(&span);
+      }
     }
     std::stable_sort(spans.begin(), spans.end(),
                      [](const auto* a, const auto* b) { return a->entered < b->entered; });
@@ -243,6 +251,7 @@ class Builder {
   }
 
   const RankTrace& trace_;
+  const Step last_;
   Nanos base_;
   TraceEvents events_;
   std::int64_t last_correlation_ = 0;
@@ -262,6 +271,8 @@ std::string CommunicationName(const std::string& algorithm) {
   return "ncclKernel_AllReduce_" + name + "_LL_Sum_float";
 }
 
-TraceEvents BuildTraceEvents(const RankTrace& trace) { return Builder(trace).Build(); }
+TraceEvents BuildTraceEvents(const RankTrace& trace, Step last) {
+  return Builder(trace, last).Build();
+}
 
 }  // namespace ranklab::report

@@ -15,7 +15,8 @@ struct TraceEvents {
   std::vector<std::string> names{};  // processes and threads; first in the file
   std::map<Step, std::vector<std::string>> of_step{};
 };
-TraceEvents BuildTraceEvents(const RankTrace& trace);
+// Steps after `last` are left out.
+TraceEvents BuildTraceEvents(const RankTrace& trace, Step last);
 
 // "ncclKernel_AllReduce_RING_LL_Sum_float": the one spelling of a communication kernel that every
 // analysis accepts; the true transport is in the event's arguments.

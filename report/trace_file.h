@@ -16,6 +16,11 @@ namespace ranklab::report {
 
 inline constexpr std::size_t kTraceLimit = 50'000'000;  // bytes; larger traces do not open
 
+// The fewest bytes that a span takes in the file. Whoever gathers a rank's spans may stop once
+// their sum has reached the limit: the steps from there on are left out of the file anyway.
+std::size_t LeastTraceBytes(const Span& span);
+std::size_t LeastTraceBytes(const CollectiveSpan& span);
+
 struct RankTrace {
   Rank rank = 0;
   int world_size = 1;
@@ -29,6 +34,7 @@ struct RankTrace {
 // The file's text; times in modelled microseconds since the first step began. At most `limit`
 // bytes: later steps are left out whole, and the file says so ("ranklab" at its end, and the
 // process's labels). Requires: time_scale > 0.
+// Cost: O(what is written), however long the run was.
 std::string TraceJson(const RankTrace& trace, std::size_t limit = kTraceLimit);
 
 }  // namespace ranklab::report

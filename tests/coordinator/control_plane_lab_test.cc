@@ -109,6 +109,37 @@ TEST_F(ControlPlaneTest, AClientThatDoesNotReadIsDroppedByNameAndThePoolStays) {
   next.GoAway();
 }
 
+TEST_F(ControlPlaneTest, AClientThatIsHeldUpGetsItsVerdictBeforeTheProcessEnds) {
+  Join();
+  Join();
+  Client& client = NewClient();
+  client.held_up = true;
+  client.unread = 10 << 20;
+  plane.RunLab(LabRequest(/*dismiss_pool=*/true), client);
+  Work();
+  ASSERT_TRUE(client.sent.back().has_verdict());
+  Pass(seconds(25));
+  client.unread = 5 << 20;  // slow, but it reads
+  Pass(seconds(25));
+  EXPECT_THAT(finished, IsEmpty());
+  client.GoAway();
+  Pass(milliseconds(100));
+  EXPECT_THAT(finished, testing::ElementsAre(0));
+}
+
+TEST_F(ControlPlaneTest, AClientThatTakesNothingIsGivenUp) {
+  Join();
+  Join();
+  Client& client = NewClient();
+  client.held_up = true;
+  client.unread = 10 << 20;
+  plane.RunLab(LabRequest(/*dismiss_pool=*/true), client);
+  Work();
+  Pass(seconds(31));
+  EXPECT_THAT(finished, testing::ElementsAre(0));
+  client.GoAway();
+}
+
 TEST_F(ControlPlaneTest, WhereNobodyEndsWithTheLabNobodyWaitsForItsClient) {
   Join();
   Join();

@@ -55,11 +55,20 @@ class Client final : public StreamOnPaper<ClientStream, v1::RunEvent> {
  public:
   using StreamOnPaper::StreamOnPaper;
 
+  // One that is held up reads on later: the stream ends with its GoAway.
+  void Close(absl::Status status) override {
+    if (held_up) {
+      closed = std::move(status);
+    } else {
+      StreamOnPaper::Close(std::move(status));
+    }
+  }
   void Drop(absl::Status status) override { Close(std::move(status)); }
   Bytes waiting() const override { return unread; }
   std::string peer() const override { return "ipv4:10.0.0.3:41234"; }
 
   Bytes unread = 0;
+  bool held_up = false;
 };
 
 inline constexpr const char* kLab = R"(

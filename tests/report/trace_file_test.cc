@@ -236,6 +236,31 @@ TEST(TraceFile, IsCappedAtWholeStepsAndSaysSo) {
   EXPECT_THAT(text, HasSubstr("capped at"));
 }
 
+// A run may be far longer than its file: what cannot fit is not even built.
+TEST(TraceFile, StepsBehindTheLastAreNotBuilt) {
+  const TraceEvents events = BuildTraceEvents(TraceOf(100), /*last=*/7);
+  EXPECT_THAT(events.of_step, SizeIs(7));
+  EXPECT_EQ(events.of_step.rbegin()->first, 7);
+}
+
+// Whoever stops at the limit by this sum must not lose a step that the file has room for.
+TEST(TraceFile, WhatASpanTakesIsEstimatedFromBelow) {
+  for (const bool parameter_server : {false, true}) {
+    const RankTrace trace = TraceOf(1, parameter_server);
+    std::size_t least = 0;
+    for (const Span& span : trace.spans) {
+      least += LeastTraceBytes(span);
+    }
+    for (const CollectiveSpan& span : trace.collectives) {
+      least += LeastTraceBytes(span);
+    }
+    const std::size_t growth =
+        TraceJson(TraceOf(2, parameter_server)).size() - TraceJson(trace).size();
+    EXPECT_LE(least, growth);
+    EXPECT_GE(least, growth / 2);
+  }
+}
+
 TEST(TraceFile, NamesAreEscaped) {
   RankTrace trace = TraceOf(1);
   trace.spans[0].name = "a \"quoted\" \\ name\nwith a line \xff";
