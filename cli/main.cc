@@ -1,10 +1,13 @@
 #include <CLI/CLI.hpp>
+#include <sys/prctl.h>
 
 #include "cli/build_id.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 
 int main(int argc, char** argv) {
+  // Services are started by way of /proc/self/exe, which would be their name in ps and pgrep.
+  prctl(PR_SET_NAME, "ranklab");
   CLI::App app{
       "ranklab: a lab bench for distributed training. Coordinator, workers and parameter servers\n"
       "talk gRPC and train for real; a lab file says what to train, how gradients are exchanged,\n"

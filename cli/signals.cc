@@ -12,6 +12,8 @@ sigset_t EndingSignals() {
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGHUP);  // the terminal, or the connection to it, is gone
+  sigaddset(&signals, SIGQUIT);
   return signals;
 }
 

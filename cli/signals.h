@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM as calls.
+// SIGINT, SIGTERM, SIGHUP and SIGQUIT as calls.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ void UnblockEndingSignals();  // in a child, before exec
 
 class SignalWatcher {
  public:
-  // Calls `on_signal` on a thread of its own for each SIGINT or SIGTERM, until destroyed.
+  // Calls `on_signal` on a thread of its own for each of them, until destroyed.
   explicit SignalWatcher(std::function<void(int signal)> on_signal);
   ~SignalWatcher();
 

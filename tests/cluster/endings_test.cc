@@ -1,8 +1,10 @@
-// SIGTERM and Ctrl-C, whatever a process is waiting for: it ends by itself with its exit code, and
-// leaves nobody behind. Prints how long the end took; the bound asserted leaves room for a busy
-// machine (2 s is what the program is built for).
+// SIGTERM, Ctrl-C and the like, whatever a process is waiting for: it ends by itself with its exit
+// code, and leaves nobody behind. Prints how long the end took; the bound asserted leaves room for
+// a busy machine (2 s is what the program is built for).
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -52,10 +54,11 @@ bool WatchesForSignals(const Program& program) {
 
 TEST(Endings, ASignalEndsEveryServiceThatIsIdle) {
   Coordinator coordinator;
-  Pool pool(coordinator, 1, 1);
+  Pool pool(coordinator, 1, 2);
   ExpectEnds(*pool.members()[0], SIGTERM, 3, "idle worker");
   ExpectEnds(*pool.members()[1], SIGINT, 3, "idle server");
-  ExpectEnds(coordinator.program(), SIGTERM, 3, "coordinator");
+  ExpectEnds(*pool.members()[2], SIGHUP, 3, "another idle server");
+  ExpectEnds(coordinator.program(), SIGQUIT, 3, "coordinator");
 }
 
 TEST(Endings, ASignalEndsAMemberThatWaitsForItsCoordinator) {
@@ -93,12 +96,31 @@ TEST(Endings, ASignalEndsARunThatWaitsForMembersAndThePoolStays) {
   EXPECT_EQ(StatusOf(coordinator.address())["members"].size(), 2U);
 }
 
+// SIGHUP: its terminal is closed; SIGQUIT: Ctrl-\.
 TEST(Endings, ASignalEndsALocalRunAndAllItStarted) {
+  for (const int signal : {SIGTERM, SIGHUP, SIGQUIT}) {
+    const TemporaryFolder folder;
+    Program run({"run", folder.Write("lab.yaml", kLab), "--set", "train.steps=1000000", "--out",
+                 folder.path() + "/out"});
+    ASSERT_TRUE(WaitUntil([&] { return run.Alive().size() == 1U + 1 + 3; }, kLimit));
+    ExpectEnds(run, signal, 3, strsignal(signal));
+    EXPECT_THAT(run.err(), HasSubstr("interrupted"));
+  }
+}
+
+TEST(Endings, EveryProcessOfARunIsFoundByItsName) {
   const TemporaryFolder folder;
   Program run({"run", folder.Write("lab.yaml", kLab), "--set", "train.steps=1000000", "--out",
                folder.path() + "/out"});
-  ASSERT_TRUE(WaitUntil([&] { return run.Alive().size() == 1U + 1 + 3; }, kLimit));
-  ExpectEnds(run, SIGTERM, 3, "local run");
+  const auto named = [&] {
+    const std::vector<ProcessSeen> alive = run.Alive();
+    return alive.size() == 1U + 1 + 3 &&
+           std::all_of(alive.begin(), alive.end(), [](const ProcessSeen& process) {
+             return ReadText("/proc/" + std::to_string(process.pid) + "/comm") == "ranklab\n";
+           });
+  };
+  EXPECT_TRUE(WaitUntil(named, kLimit)) << Describe(run.Alive());
+  ExpectEnds(run, SIGINT, 3, "local run");
 }
 
 }  // namespace
