@@ -2,6 +2,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -46,8 +47,24 @@ absl::StatusOr<std::string> SlowEntry(const std::string& slow) {
   return absl::StrFormat("slow: {phase: %s, extra: %s}", phase, amount);
 }
 
+// A flag that says how needs the one that says what.
+absl::Status CheckCompanions(const InjectFlags& flags) {
+  for (const auto& [name, value] :
+       {std::pair{"--latency", &flags.latency}, std::pair{"--jitter", &flags.jitter},
+        std::pair{"--bandwidth", &flags.bandwidth}, std::pair{"--loss", &flags.loss}}) {
+    if (!value->empty() && flags.link.empty()) {
+      return InvalidArgument("%s needs --link, such as --link 1-2 or --link 1-ps0", name);
+    }
+  }
+  if (flags.every_steps.has_value() && flags.pause.empty()) {
+    return InvalidArgument("--every-steps needs --pause, such as --pause 500ms");
+  }
+  return absl::OkStatus();
+}
+
 // The scenario entry that the flags stand for: one vocabulary for lab files and for live injection.
 absl::StatusOr<std::string> EntryOf(const InjectFlags& flags) {
+  RETURN_IF_ERROR(CheckCompanions(flags));
   std::vector<std::string> parts;
   if (flags.rank.has_value()) {
     parts.push_back(absl::StrFormat("rank: %d", *flags.rank));

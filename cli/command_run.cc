@@ -257,7 +257,7 @@ void AddRunCommand(CLI::App& app, int& exit_code) {
                    "run on the cluster of this coordinator, host:port")
       ->check(AddressMistake);
   command->add_option("--workers", flags->workers, "workers on this machine for `workers: all`")
-      ->check(CLI::Range(1, 256));
+      ->check(CLI::Range(1, kMostLocalProcesses));
   command
       ->add_option("--join-timeout", flags->join_timeout_seconds,
                    "seconds to wait for the coordinator, and for members to join")

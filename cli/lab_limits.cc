@@ -1,5 +1,6 @@
 #include "cli/lab_limits.h"
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -12,6 +13,7 @@
 
 #include "core/status.h"
 #include "experiment/setting_place.h"
+#include "worker/idx.h"
 
 namespace ranklab::cli {
 namespace {
@@ -38,14 +40,43 @@ absl::Status ForEachCell(const Lab& lab, Check check) {
 absl::Status CheckFiles(const Lab& lab, const Cell& cell) {
   const experiment::DataSpec& data = cell.spec.data;
   const std::filesystem::path folder = std::filesystem::path(lab.file).parent_path();
-  for (const auto& [path, file] :
-       {std::pair{"data.images", &data.images}, std::pair{"data.labels", &data.labels},
-        std::pair{"data.test_images", &data.test_images},
-        std::pair{"data.test_labels", &data.test_labels}, std::pair{"data.file", &data.file}}) {
+  const std::array<std::pair<const char*, const std::string*>, 5> files = {
+      {{"data.images", &data.images},
+       {"data.labels", &data.labels},
+       {"data.test_images", &data.test_images},
+       {"data.test_labels", &data.test_labels},
+       {"data.file", &data.file}}};
+  for (const auto& [path, file] : files) {
     if (!file->empty() && access((folder / *file).c_str(), R_OK) != 0) {
       return Refuse(lab, cell, path,
                     absl::StrFormat("\"%s\"; %s: %s (a path is relative to the lab file)", *file,
                                     (folder / *file).string(), std::strerror(errno)));
+    }
+    if (file->empty() || data.kind != "idx") {
+      continue;
+    }
+    const bool images = std::string_view(path).ends_with("images");
+    const absl::Status fits = worker::CheckIdxFile(
+        folder / *file, images ? worker::IdxContent::kImages : worker::IdxContent::kLabels);
+    if (!fits.ok()) {
+      return Refuse(lab, cell, path, absl::StrFormat("\"%s\"; %s", *file, MessageOf(fits)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckProcesses(const Lab& lab, const Cell& cell) {
+  const experiment::ClusterSpec& cluster = cell.spec.cluster;
+  const bool has_servers =
+      std::holds_alternative<experiment::ParameterServerSpec>(cell.spec.exchange.kind);
+  for (const auto& [path, count] :
+       {std::pair{"cluster.workers", cluster.workers},
+        std::pair{"cluster.servers", has_servers ? cluster.servers : 0}}) {
+    if (count > kMostLocalProcesses) {
+      return Refuse(lab, cell, path,
+                    absl::StrFormat("%d; at most %d on one machine, more on a cluster "
+                                    "(--coordinator) or in ranklab simulate",
+                                    count, kMostLocalProcesses));
     }
   }
   return absl::OkStatus();
@@ -71,6 +102,7 @@ absl::Status CheckBuildCanRun(const Lab& lab) {
 
 absl::Status CheckThisMachineCanRun(const Lab& lab, int workers_for_all) {
   return ForEachCell(lab, [&](const Cell& cell) {
+    RETURN_IF_ERROR(CheckProcesses(lab, cell));
     if (cell.spec.cluster.workers == 0 && workers_for_all == 0) {
       return Refuse(lab, cell, "cluster.workers",
                     "all; on this machine say how many with --workers N");

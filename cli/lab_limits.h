@@ -11,7 +11,11 @@ namespace ranklab::cli {
 // Errors: InvalidArgument: "labs/x.yaml:6: exchange.kind is "nccl"; ...".
 absl::Status CheckBuildCanRun(const experiment::Lab& lab);
 
-// On processes of this machine: its files are there, and the number of workers is known.
+// Workers and servers that one machine is asked to run.
+inline constexpr int kMostLocalProcesses = 256;
+
+// On processes of this machine: there are not too many, the lab's files are there and are what they
+// should be, and the number of workers is known.
 // `workers_for_all`: for `workers: all`; 0: nobody said.
 // Errors: InvalidArgument, likewise.
 absl::Status CheckThisMachineCanRun(const experiment::Lab& lab, int workers_for_all);

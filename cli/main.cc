@@ -1,9 +1,36 @@
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include <CLI/CLI.hpp>
+#include <absl/status/status.h>
 #include <sys/prctl.h>
 
 #include "cli/build_id.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "core/nearest.h"
+#include "core/status.h"
+
+namespace {
+
+// CLI11 says only that a command is required.
+absl::Status CheckCommand(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  if (word.starts_with('-') || std::find(known.begin(), known.end(), word) != known.end()) {
+    return absl::OkStatus();
+  }
+  const std::string advice = ranklab::DidYouMean(word, known);
+  return ranklab::InvalidArgument("\"%s\" is no command%s", word,
+                                  advice.empty() ? "; " + ranklab::OneOf(known) : advice);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   // Services are started by way of /proc/self/exe, which would be their name in ps and pgrep.
@@ -29,6 +56,10 @@ int main(int argc, char** argv) {
   ranklab::cli::AddScheduleCommand(app, exit_code);
   ranklab::cli::AddCollectiveCommand(app, exit_code);
   ranklab::cli::AddCollectiveRankCommand(app, exit_code);
+  if (const absl::Status known = argc > 1 ? CheckCommand(app, argv[1]) : absl::OkStatus();
+      !known.ok()) {
+    return ranklab::cli::Fail(known);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -53,10 +53,24 @@ absl::Status CheckIsThere(Endpoint endpoint, const InjectedCell& cell) {
     return InvalidArgument("the running cell has no rank %d; it has %d worker%s, ranks from 0",
                            endpoint.rank, count, count == 1 ? "" : "s");
   }
-  return count == 0
-             ? InvalidArgument("the running cell has no ps%d: it has no servers", endpoint.rank)
-             : InvalidArgument("the running cell has no ps%d; its last server is ps%d",
-                               endpoint.rank, count - 1);
+  return count == 0 ? InvalidArgument(
+                          "the running cell has no ps%d: it has no servers; a link is between two "
+                          "workers, such as 0-1",
+                          endpoint.rank)
+                    : InvalidArgument("the running cell has no ps%d; its last server is ps%d",
+                                      endpoint.rank, count - 1);
+}
+
+// With parameter servers, workers do not speak with each other.
+absl::Status CheckIsUsed(const experiment::Injection& injection, const InjectedCell& cell) {
+  const auto* link = std::get_if<experiment::ShapeLink>(&injection.effect);
+  if (link == nullptr || cell.servers == 0 || link->from.role != link->to.role) {
+    return absl::OkStatus();
+  }
+  return InvalidArgument(
+      "the running cell has parameter servers: its workers do not speak with each other, so that a "
+      "link between two of them changes nothing; a worker and a server, such as %d-ps0",
+      link->from.rank);
 }
 
 }  // namespace
@@ -77,6 +91,7 @@ absl::StatusOr<LiveInjection> PrepareInjection(const v1::InjectRequest& request,
   for (const Endpoint endpoint : MeantBy(injection)) {
     RETURN_IF_ERROR(CheckIsThere(endpoint, cell));
   }
+  RETURN_IF_ERROR(CheckIsUsed(injection, cell));
   const Nanos modelled = ModelledTime(injection);
   if (modelled == Nanos(0)) {
     return LiveInjection{.text = text, .description = injection.text};

@@ -25,7 +25,7 @@ struct InjectedCell {
 };
 
 // Errors: InvalidArgument, not an entry of a scenario, a rank or a server that the cell does not
-// have, or more than 60 s of wall time without request.wall().
+// have, a link that it does not use, or more than 60 s of wall time without request.wall().
 absl::StatusOr<LiveInjection> PrepareInjection(const v1::InjectRequest& request,
                                                const InjectedCell& cell);
 

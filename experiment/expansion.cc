@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/nearest.h"
@@ -14,6 +15,7 @@
 #include "experiment/expectation.h"
 #include "experiment/fields.h"
 #include "experiment/metrics.h"
+#include "experiment/quantity.h"
 #include "experiment/sections.h"
 #include "experiment/sweep.h"
 
@@ -66,9 +68,43 @@ std::vector<std::string_view> AskablePaths(const ConfigNode& tree) {
   return paths;
 }
 
-// `exchanges`: of the part's cells, as the table calls them.
+// What the table will say that was chosen for the cell.
+CellSummary SettingsOf(const Cell& cell) {
+  const bool servers = std::holds_alternative<ParameterServerSpec>(cell.spec.exchange.kind);
+  return {.settings = cell.settings,
+          .exchange = cell.spec.ExchangeName(),
+          .transport = cell.spec.Transport(),
+          .fabric = cell.spec.fabric.preset,
+          .workers = cell.spec.cluster.workers,
+          .servers = servers ? cell.spec.cluster.servers : 0,
+          .threads = cell.spec.compute.threads,
+          .seed = cell.spec.seed};
+}
+
+// A condition that no cell meets makes a claim about nothing.
+absl::Status CheckCondition(const ParsedExpectation::Condition& condition,
+                            std::span<const CellSummary> cells) {
+  std::set<std::string> values;
+  for (const CellSummary& cell : cells) {
+    const auto value = SettingOf(cell, condition.path);
+    if (!condition.equal || (value && SameSetting(*value, condition.value)) ||
+        (cell.workers == 0 && condition.path == "cluster.workers")) {  // all: known when it runs
+      return absl::OkStatus();
+    }
+    if (value) {
+      values.insert(*value);
+    }
+  }
+  const std::vector<std::string_view> known(values.begin(), values.end());
+  const std::string advice = ParseNumber(condition.value) ? "" : DidYouMean(condition.value, known);
+  return InvalidArgument("no cell has %s = %s%s", condition.path, condition.value,
+                         !advice.empty() ? advice
+                         : known.empty() ? ""
+                                         : "; one of " + Listed(known));
+}
+
 absl::Status CheckExpectation(const std::string& text, std::span<const std::string_view> paths,
-                              const std::set<std::string>& exchanges) {
+                              std::span<const CellSummary> cells) {
   ASSIGN_OR_RETURN(const ParsedExpectation expectation, ParseExpectation(text));
   const auto check = [paths](std::string_view after, std::string_view path) {
     if (std::find(paths.begin(), paths.end(), path) != paths.end()) {
@@ -83,6 +119,11 @@ absl::Status CheckExpectation(const std::string& text, std::span<const std::stri
   }
   for (const ParsedExpectation::Condition& condition : expectation.where) {
     RETURN_IF_ERROR(check("where", condition.path));
+    RETURN_IF_ERROR(CheckCondition(condition, cells));
+  }
+  std::set<std::string> exchanges;
+  for (const CellSummary& cell : cells) {
+    exchanges.insert(cell.exchange);
   }
   const std::string& times = expectation.times_exchange;
   if (!times.empty() && !exchanges.contains(times)) {
@@ -103,17 +144,17 @@ absl::Status ReadExpectations(const ConfigSource& source, const ConfigNode& tree
     return WrongValue(source, *list, "expect", "a list, such as [accuracy > 0.95]");
   }
   const std::vector<std::string_view> paths = AskablePaths(tree);
-  std::set<std::string> exchanges;
+  std::vector<CellSummary> cells;
   for (const Cell& cell : part.cells) {
     if (!cell.baseline) {
-      exchanges.insert(cell.spec.ExchangeName());
+      cells.push_back(SettingsOf(cell));
     }
   }
   for (const ConfigNode& item : list->items) {
     if (!item.is_scalar()) {
       return WrongValue(source, item, "expect", "a text, such as accuracy > 0.95");
     }
-    if (const absl::Status status = CheckExpectation(item.text, paths, exchanges); !status.ok()) {
+    if (const absl::Status status = CheckExpectation(item.text, paths, cells); !status.ok()) {
       return Complain(source, item,
                       absl::StrFormat("expect \"%s\": %s", item.text, MessageOf(status)));
     }

@@ -45,6 +45,9 @@ struct ParsedExpectation {
 // Errors: InvalidArgument, what would be right: an unknown metric with the nearest known one.
 absl::StatusOr<ParsedExpectation> ParseExpectation(std::string_view text);
 
+// Whether a cell's setting is what `where` asks for: as numbers where both are, "4" and "4.0".
+bool SameSetting(const std::string& a, const std::string& b);
+
 // All expectations of a lab's parts, against the cells that were run. A part of whose cells some
 // were not run holds no expectation: what was not seen is not claimed. Against a simulation, claims
 // about what training leaves are not judged; one about a cell that has no simulation fails.

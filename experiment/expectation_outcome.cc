@@ -25,17 +25,12 @@ struct Judged {
   std::string text{};
 };
 
-bool SameValue(const std::string& a, const std::string& b) {
-  const auto left = ParseNumber(a);
-  const auto right = ParseNumber(b);
-  return left && right ? *left == *right : a == b;
-}
-
 bool Picks(const ParsedExpectation& expectation, const CellSummary& cell) {
   return std::all_of(expectation.where.begin(), expectation.where.end(),
                      [&](const ParsedExpectation::Condition& condition) {
                        const auto setting = SettingOf(cell, condition.path);
-                       return (setting && SameValue(*setting, condition.value)) == condition.equal;
+                       return (setting && SameSetting(*setting, condition.value)) ==
+                              condition.equal;
                      });
 }
 
@@ -231,6 +226,12 @@ ExpectationOutcome Evaluate(const Part& part, const Expectation& stated,
 }
 
 }  // namespace
+
+bool SameSetting(const std::string& a, const std::string& b) {
+  const auto left = ParseNumber(a);
+  const auto right = ParseNumber(b);
+  return left && right ? *left == *right : a == b;
+}
 
 std::vector<ExpectationOutcome> EvaluateExpectations(const Lab& lab,
                                                      std::span<const CellSummary> cells) {

@@ -20,9 +20,6 @@ std::string WordsOf(const IntegerRange& range) {
 std::string WordsOf(const NumberRange& range) {
   const std::string from =
       absl::StrFormat("a number %s %g", range.open ? "above" : "of at least", range.least);
-  if (range.most >= 1e18) {
-    return from;
-  }
   return absl::StrFormat("%s and %s %g", from, range.open_end ? "below" : "up to", range.most);
 }
 
@@ -97,7 +94,9 @@ void Fields::Fail(std::string_view key, std::string_view what_would_be_right) {
 }
 
 const ConfigNode* Fields::Take(std::string_view key) {
-  known_.push_back(key);
+  if (std::find(known_.begin(), known_.end(), key) == known_.end()) {
+    known_.push_back(key);
+  }
   return Find(key);
 }
 

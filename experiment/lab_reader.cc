@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <system_error>
 #include <utility>
 
 #include <xxhash.h>
@@ -57,6 +58,11 @@ absl::StatusOr<Lab> ReadLab(std::string_view text, std::string_view file,
 }
 
 absl::StatusOr<Lab> ReadLabFile(const std::string& path, std::span<const std::string> overrides) {
+  std::error_code unknown;  // what cannot be looked at cannot be opened either
+  if (std::filesystem::is_directory(path, unknown)) {
+    return NotFound("%s is a folder, not a lab file; the path of one, such as labs/compare.yaml",
+                    path);
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     return NotFound("%s: %s; the path of a lab file, such as labs/compare.yaml", path,

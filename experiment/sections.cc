@@ -14,6 +14,8 @@ namespace ranklab::experiment {
 namespace {
 
 constexpr int kMostWorkers = 1 << 20;  // a simulation's
+// Five heartbeats (coordinator/member_session.h).
+constexpr Nanos kLeastSuspectAfter = std::chrono::seconds(1);
 constexpr std::array<std::string_view, 3> kFloatingDTypes = {"fp32", "bf16", "fp16"};
 
 absl::Status ReadModel(Fields fields, LabSpec& spec) {
@@ -138,7 +140,10 @@ absl::Status ReadCluster(Fields fields, ClusterSpec& cluster) {
   if (workers != nullptr && workers->is_scalar() && workers->text == "all") {
     cluster.workers = 0;
   } else {
-    fields.Integer("workers", {.least = 0, .most = kMostWorkers}, cluster.workers);
+    if (workers != nullptr && workers->is_scalar() && workers->text == "0") {
+      fields.Fail("workers", "0 is not a number of workers: at least 1, or all");
+    }
+    fields.Integer("workers", {.least = 1, .most = kMostWorkers}, cluster.workers);
   }
   fields.Integer("servers", {.least = 0, .most = 1 << 16}, cluster.servers);
   fields.OneOf("device", std::array<std::string_view, 3>{"auto", "cpu", "cuda"}, cluster.device);
@@ -148,8 +153,9 @@ absl::Status ReadCluster(Fields fields, ClusterSpec& cluster) {
     fields.Fail("on_loss", "not supported yet, only stop");
   }
   fields.Duration("suspect_after", cluster.suspect_after);
-  if (cluster.suspect_after <= Nanos::zero()) {
-    fields.Fail("suspect_after", "a duration above 0");
+  if (cluster.suspect_after < kLeastSuspectAfter) {
+    fields.Fail("suspect_after",
+                "at least 1s: a process is heard of every 200 ms, and later on a busy machine");
   }
   return fields.Finish();
 }

@@ -177,14 +177,21 @@ Rank LargestRank(const Injection& injection) {
       injection.effect);
 }
 
-absl::Status CheckServerOf(const Checked& lab, const ShapeLink& link) {
+absl::Status CheckEndsOf(const Checked& lab, const ShapeLink& link) {
   const Rank server = LargestEnd(link, Role::kServer);
+  const bool has_servers = std::holds_alternative<ParameterServerSpec>(lab.spec.exchange.kind);
   if (server < 0) {
-    return absl::OkStatus();
+    return has_servers ? InvalidArgument(
+                             "a link between two workers, who speak with servers alone when "
+                             "exchange.kind is ps; such as %d-ps0",
+                             link.from.rank)
+                       : absl::OkStatus();
   }
-  if (!std::holds_alternative<ParameterServerSpec>(lab.spec.exchange.kind)) {
-    return InvalidArgument("a link to ps%d, but exchange.kind is not ps: there are no servers",
-                           server);
+  if (!has_servers) {
+    return InvalidArgument(
+        "a link to ps%d, but exchange.kind is not ps: there are no servers; two workers, such as "
+        "0-1",
+        server);
   }
   const int servers = lab.spec.cluster.servers;
   if (server >= servers) {
@@ -201,7 +208,7 @@ absl::Status CheckInjection(const Checked& lab, const Injection& injection) {
                            workers, workers - 1);
   }
   if (const auto* link = std::get_if<ShapeLink>(&injection.effect)) {
-    RETURN_IF_ERROR(CheckServerOf(lab, *link));
+    RETURN_IF_ERROR(CheckEndsOf(lab, *link));
   }
   if (injection.at_step > lab.spec.train.steps) {
     return InvalidArgument("at_step %d is after the last step, %d", injection.at_step,

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 #include <vector>
 
 #include "core/status.h"
@@ -13,8 +14,8 @@
 namespace ranklab::worker {
 namespace {
 
-constexpr std::uint32_t kImages = 0x803;
-constexpr std::uint32_t kLabels = 0x801;
+constexpr auto kImages = static_cast<std::uint32_t>(IdxContent::kImages);
+constexpr auto kLabels = static_cast<std::uint32_t>(IdxContent::kLabels);
 // Far above any file of this format, so that products of sizes stay far below 2^63.
 constexpr std::int64_t kMaxDimension = std::int64_t{1} << 31;
 constexpr std::int64_t kMaxInputs = 1 << 20;
@@ -26,12 +27,18 @@ std::uint32_t BigEndian(const unsigned char* bytes) {
 
 struct IdxFile {
   std::vector<std::int64_t> dimensions;
-  std::vector<unsigned char> values;  // of the product of the dimensions
+  std::vector<unsigned char> values{};  // of the product of the dimensions
 };
 
 struct Header {
   std::vector<unsigned char> bytes;
   std::int64_t file_size = 0;
+};
+
+struct Shape {
+  std::vector<std::int64_t> dimensions{};
+  std::int64_t count = 1;  // their product
+  std::int64_t begin = 0;  // of the values, in the file
 };
 
 absl::Status CheckMagic(const std::string& path, std::uint32_t found, std::uint32_t magic) {
@@ -65,28 +72,34 @@ absl::StatusOr<Header> ReadHeader(const std::string& path, std::ifstream& file,
   return header;
 }
 
-absl::StatusOr<IdxFile> ReadIdx(const std::string& path, std::uint32_t magic) {
-  std::ifstream file(path, std::ios::binary);
+// The dimensions that `file`, just opened, has values for.
+absl::StatusOr<Shape> ReadShape(const std::string& path, std::ifstream& file, std::uint32_t magic) {
   ASSIGN_OR_RETURN(const Header header, ReadHeader(path, file, magic));
   const auto header_size = static_cast<std::int64_t>(header.bytes.size());
-  IdxFile idx;
-  std::int64_t count = 1;
+  Shape shape{.begin = header_size};
   for (std::int64_t at = 4; at < header_size; at += 4) {
     const std::int64_t dimension = BigEndian(header.bytes.data() + at);
-    if (dimension < 1 || dimension > kMaxDimension || count > kMaxDimension) {
+    if (dimension < 1 || dimension > kMaxDimension || shape.count > kMaxDimension) {
       return InvalidArgument("%s: byte %d: a dimension of %d", path, at, dimension);
     }
-    idx.dimensions.push_back(dimension);
-    count *= dimension;
+    shape.dimensions.push_back(dimension);
+    shape.count *= dimension;
   }
-  if (header.file_size != header_size + count) {
+  if (header.file_size != header_size + shape.count) {
     return InvalidArgument("%s: byte %d: %d bytes of values follow; the header promises %d", path,
-                           header_size, header.file_size - header_size, count);
+                           header_size, header.file_size - header_size, shape.count);
   }
-  idx.values.resize(static_cast<std::size_t>(count));
-  file.read(reinterpret_cast<char*>(idx.values.data()), count);
-  if (file.gcount() != count) {
-    return InvalidArgument("%s: byte %d: cannot be read", path, header_size + file.gcount());
+  return shape;
+}
+
+absl::StatusOr<IdxFile> ReadIdx(const std::string& path, std::uint32_t magic) {
+  std::ifstream file(path, std::ios::binary);
+  ASSIGN_OR_RETURN(Shape shape, ReadShape(path, file, magic));
+  IdxFile idx{.dimensions = std::move(shape.dimensions)};
+  idx.values.resize(static_cast<std::size_t>(shape.count));
+  file.read(reinterpret_cast<char*>(idx.values.data()), shape.count);
+  if (file.gcount() != shape.count) {
+    return InvalidArgument("%s: byte %d: cannot be read", path, shape.begin + file.gcount());
   }
   return idx;
 }
@@ -96,6 +109,11 @@ std::string PathOf(const std::string& path, const std::string& folder) {
 }
 
 }  // namespace
+
+absl::Status CheckIdxFile(const std::string& path, IdxContent content) {
+  std::ifstream file(path, std::ios::binary);
+  return ReadShape(path, file, static_cast<std::uint32_t>(content)).status();
+}
 
 absl::StatusOr<IdxSplit> LoadIdxSplit(const std::string& images_path,
                                       const std::string& labels_path) {

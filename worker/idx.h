@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include <absl/status/statusor.h>
@@ -23,6 +24,11 @@ struct IdxSplit {
 // images and labels of different counts; Unimplemented, a compressed file.
 absl::StatusOr<IdxSplit> LoadIdxSplit(const std::string& images_path,
                                       const std::string& labels_path);
+
+// What a file's header says against what it is and its size; its values are not read.
+// Errors: as LoadIdxSplit.
+enum class IdxContent : std::uint32_t { kImages = 0x803, kLabels = 0x801 };  // the magic numbers
+absl::Status CheckIdxFile(const std::string& path, IdxContent content);
 
 // Training and test files of `spec`. `lab_folder` is where relative paths start.
 absl::StatusOr<Dataset> LoadIdx(const experiment::DataSpec& spec, const std::string& lab_folder);

@@ -86,12 +86,11 @@ TEST(Mistakes, AMissingDataFileIsNamedBeforeAnythingStarts) {
                 AllOf(StartsWith("LAB:3: data.images is \"a\"; "), HasSubstr("No such file")));
 }
 
-// Found by the workers, who read it: the verdict names the file and what is wrong in it.
-TEST(Mistakes, ATruncatedDataFileEndsTheRunWithItsName) {
+TEST(Mistakes, ADataFileOfTheWrongKindOrSizeIsNamedBeforeAnythingStarts) {
   const TemporaryFolder folder;
   const std::string two_images{"\0\0\x8\x3\0\0\0\x2\0\0\0\x1\0\0\0\x2\x10\x20\x30\x40", 20};
   const std::string two_labels{"\0\0\x8\x1\0\0\0\x2\x0\x1", 10};
-  folder.Write("images", two_images.substr(0, 18));
+  folder.Write("images", two_images);
   folder.Write("test_images", two_images);
   folder.Write("labels", two_labels);
   folder.Write("test_labels", two_labels);
@@ -101,14 +100,21 @@ TEST(Mistakes, ATruncatedDataFileEndsTheRunWithItsName) {
                          "test_images, test_labels: test_labels}",
                      .train = "{steps: 3, global_batch: 2}"};
   const std::string lab = folder.Write("lab.yaml", text.Text());
-  const auto run = [&] { return RunToEnd({"run", lab, "--out", folder.path() + "/out"}, kLimit); };
-  const Finished truncated = run();
-  EXPECT_EQ(truncated.exit_code, 2) << truncated.out << truncated.err;
-  EXPECT_THAT(truncated.err,
-              AllOf(HasSubstr(folder.path() + "/images"), HasSubstr("the header promises 4")));
-  folder.Write("images", two_images);
+  const std::string out = folder.path() + "/out";
+  const auto run = [&] { return RunToEnd({"run", lab, "--out", out}, kLimit); };
   const Finished whole = run();
   EXPECT_EQ(whole.exit_code, 0) << whole.out << whole.err;
+  for (const auto& [content, mistake] :
+       {std::pair(two_images.substr(0, 18), "the header promises 4"),
+        std::pair(two_labels, "0x00000803 is right for images")}) {
+    folder.Write("images", content);
+    const Finished refused = run();
+    EXPECT_EQ(refused.exit_code, 2) << refused.out << refused.err;
+    EXPECT_THAT(refused.err,
+                AllOf(StartsWith("ranklab: " + lab + ":3: data.images is \"images\"; "),
+                      HasSubstr(mistake)));
+    EXPECT_EQ(RecordsIn(out).size(), 1U) << "the record of the whole files alone";
+  }
 }
 
 TEST(Mistakes, WhatThisBuildCannotDoIsRefusedByName) {
@@ -134,6 +140,13 @@ TEST(Mistakes, AllWorkersOfThisMachineNeedANumber) {
                 AllOf(StartsWith("LAB:5: cluster.workers is all; "), EndsWith("--workers N\n")));
 }
 
+TEST(Mistakes, MoreProcessesThanOneMachineRunsAreRefused) {
+  ExpectRefused({.train = "{steps: 10, batch_per_worker: 16}", .cluster = "{workers: 300}"},
+                StartsWith("LAB:5: cluster.workers is 300; at most 256 on one machine"));
+  ExpectRefused({.cluster = "{workers: 2, servers: 257}", .exchange = "{kind: ps}"},
+                StartsWith("LAB:5: cluster.servers is 257; at most 256 on one machine"));
+}
+
 TEST(Mistakes, AFolderThatCannotBeMadeIsAMistakeInTheInput) {
   const TemporaryFolder folder;
   const std::string lab = folder.Write("lab.yaml", LabText().Text());
@@ -153,9 +166,22 @@ TEST(Mistakes, AReportOfAFolderThatNoRunLeftIsRefused) {
                                 HasSubstr("name a folder that `ranklab run` left")));
 }
 
+TEST(Mistakes, AFlagThatNeedsAnotherNamesIt) {
+  const Finished latency = RunToEnd({"inject", "--latency", "5ms"}, kLimit);
+  EXPECT_EQ(latency.exit_code, 2);
+  EXPECT_THAT(latency.err, StartsWith("ranklab: --latency needs --link"));
+  const Finished every = RunToEnd({"inject", "--rank", "1", "--every-steps", "3"}, kLimit);
+  EXPECT_EQ(every.exit_code, 2);
+  EXPECT_THAT(every.err, StartsWith("ranklab: --every-steps needs --pause"));
+}
+
 TEST(Mistakes, ACommandLineIsCheckedToo) {
   EXPECT_EQ(RunToEnd({"run"}, kLimit).exit_code, 2);
-  EXPECT_EQ(RunToEnd({"rn"}, kLimit).exit_code, 2);
+  const Finished unknown = RunToEnd({"rn"}, kLimit);
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_EQ(unknown.err, "ranklab: \"rn\" is no command; did you mean \"run\"?\n");
+  EXPECT_THAT(RunToEnd({"frobnicate"}, kLimit).err,
+              StartsWith("ranklab: \"frobnicate\" is no command; one of run, simulate"));
   EXPECT_EQ(RunToEnd({"run", "labs/compare.yaml", "--wrkers", "3"}, kLimit).exit_code, 2);
   EXPECT_EQ(RunToEnd({"--help"}, kLimit).exit_code, 0);
 }

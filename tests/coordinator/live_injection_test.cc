@@ -8,6 +8,8 @@
 namespace ranklab::coordinator {
 namespace {
 
+using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 
 v1::InjectRequest Asking(const std::string& text) {
@@ -60,7 +62,14 @@ TEST(LiveInjection, RefusesAServerThatTheCellDoesNotHave) {
             "the running cell has no ps2; its last server is ps1");
   EXPECT_EQ(
       MessageOf(PrepareInjection(Asking("{link: 1-ps0, latency: 5ms}"), {.workers = 4}).status()),
-      "the running cell has no ps0: it has no servers");
+      "the running cell has no ps0: it has no servers; a link is between two workers, such as 0-1");
+}
+
+TEST(LiveInjection, RefusesALinkThatTheCellDoesNotUse) {
+  EXPECT_THAT(
+      MessageOf(PrepareInjection(Asking("{link: 1-2, latency: 5ms}"), {.workers = 4, .servers = 1})
+                    .status()),
+      AllOf(HasSubstr("changes nothing"), EndsWith("such as 1-ps0")));
 }
 
 TEST(LiveInjection, RefusesWhatIsNoEntryOfAScenario) {

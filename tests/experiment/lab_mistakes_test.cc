@@ -29,7 +29,15 @@ TEST(LabReader, SaysWhatWouldBeRight) {
   EXPECT_EQ(Refusal(With("train", "train: {steps: many, global_batch: 8}")),
             "x.yaml:4: train.steps is \"many\"; a whole number from 1 to 1073741824");
   EXPECT_EQ(Refusal(With("cluster", "cluster: {workers: -1}")),
-            "x.yaml:5: cluster.workers is \"-1\"; a whole number from 0 to 1048576");
+            "x.yaml:5: cluster.workers is \"-1\"; a whole number from 1 to 1048576");
+  EXPECT_EQ(Refusal(With("cluster", "cluster: {workers: 0}")),
+            "x.yaml:5: cluster.workers is \"0\"; 0 is not a number of workers: at least 1, or all");
+  EXPECT_EQ(
+      Refusal(With("cluster", "cluster: {workers: 2, suspect_after: 999ms}")),
+      "x.yaml:5: cluster.suspect_after is \"999ms\"; at least 1s: a process is heard of every "
+      "200 ms, and later on a busy machine");
+  EXPECT_EQ(Refusal(With("train", "train: {steps: 10, global_batch: 8, learning_rate: 1e30}")),
+            "x.yaml:4: train.learning_rate is \"1e30\"; a number above 0 and up to 1e+18");
   EXPECT_EQ(Refusal(With("cluster", "cluster: 4")),
             "x.yaml:5: cluster is \"4\"; a map of its keys");
   EXPECT_EQ(Refusal(With("cluster", "cluster: {on_loss: continue}")),
@@ -224,6 +232,45 @@ TEST(LabReader, ExpectationsAreCheckedBeforeAnythingRuns) {
   EXPECT_EQ(Refusal(Plus("expect: [efficiency > 0.8 where fabric.preste = nvlink4]\n")),
             "x.yaml:8: expect \"efficiency > 0.8 where fabric.preste = nvlink4\": unknown path "
             "\"fabric.preste\" after where; did you mean \"fabric.preset\"?");
+}
+
+TEST(LabReader, AWhereThatNoCellMeetsIsAMistake) {
+  const std::string sweep =
+      "sweep: {exchange: [{kind: ps}, {kind: collective, algorithm: ring}]}\n";
+  EXPECT_EQ(Refusal(Plus(sweep + "expect: [accuracy > 0.9 where exchange = pss]\n")),
+            "x.yaml:9: expect \"accuracy > 0.9 where exchange = pss\": no cell has exchange = pss; "
+            "did you mean \"ps\"?");
+  EXPECT_EQ(Refusal(Plus(sweep + "expect: [accuracy > 0.9 where cluster.workers = 4]\n")),
+            "x.yaml:9: expect \"accuracy > 0.9 where cluster.workers = 4\": no cell has "
+            "cluster.workers = 4; one of 2");
+  Read(Plus(sweep + "expect: [accuracy > 0.9 where exchange = ps and cluster.workers = 2.0]\n"));
+}
+
+TEST(LabReader, ALinkThatTheExchangeDoesNotUseIsAMistake) {
+  const std::string on_workers = "scenario: [{at_step: 2, link: 0-1, latency: 5ms}]\n";
+  Read(Plus(on_workers));
+  EXPECT_EQ(Refusal(Plus(on_workers), {"exchange={kind: ps}"}),
+            "x.yaml:8: scenario[0]: a link between two workers, who speak with servers alone when "
+            "exchange.kind is ps; such as 0-ps0");
+  EXPECT_EQ(
+      Refusal(Plus("scenario: [{at_step: 2, link: 1-ps0, latency: 5ms}]\n")),
+      "x.yaml:8: scenario[0]: a link to ps0, but exchange.kind is not ps: there are no servers; "
+      "two workers, such as 0-1");
+}
+
+TEST(LabReader, AKeyIsListedOnce) {
+  const auto read = ReadInjection("{rank: 1, quack: true}");
+  ASSERT_FALSE(read.ok());
+  const std::string message = MessageOf(read.status());
+  EXPECT_EQ(message.find("slow"), message.rfind("slow")) << message;
+}
+
+TEST(LabReader, AFolderIsNoLabFile) {
+  const auto read = ReadLabFile(::testing::TempDir(), {});
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(MessageOf(read.status()),
+            ::testing::TempDir() +
+                " is a folder, not a lab file; the path of one, such as labs/compare.yaml");
 }
 
 TEST(LabReader, OnlyOneDocumentOfTextInUtf8) {
