@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include <absl/strings/str_format.h>
 #include <nlohmann/json.hpp>
 
 namespace ranklab::report {
@@ -22,6 +23,9 @@ constexpr int kLaneStride = 5000;
 std::string Line(const Json& event) {
   return event.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
+
+// "text", escaped. Names come from other processes.
+std::string Quoted(const std::string& text) { return Line(Json(text)); }
 
 class Builder {
  public:
@@ -66,53 +70,47 @@ class Builder {
     return {from, std::max<std::int64_t>(0, At(ends) - from)};
   }
 
-  Json Event(const char* phase, const char* category, const std::string& name, int lane,
-             Micros when) const {
-    return {{"ph", phase}, {"cat", category},   {"name", name},      {"pid", trace_.rank},
-            {"tid", lane}, {"ts", when.begins}, {"dur", when.length}};
+  // A complete event; `args` are its members, `"bytes":4096`. Composed as text: a run has millions.
+  void AddComplete(Step step, const char* category, const std::string& name, int lane, Micros when,
+                   const std::string& args) {
+    Add(step,
+        absl::StrFormat("{\"ph\":\"X\",\"cat\":\"%s\",\"name\":%s,\"pid\":%d,\"tid\":%d,"
+                        "\"ts\":%d,\"dur\":%d,\"args\":{%s}}",
+                        category, Quoted(name), trace_.rank, lane, when.begins, when.length, args));
   }
 
-  void Add(Step step, const Json& event) { events_.of_step[step].push_back(Line(event)); }
+  void Add(Step step, std::string line) { events_.of_step[step].push_back(std::move(line)); }
 
   void AddSteps() {
     for (const auto& step : trace_.steps) {
       if (step.step > last_) {
         continue;
       }
-      Json mark = Event("X", "user_annotation", "ProfilerStep#" + std::to_string(step.step),
-                        kHostLane, Between(step.begins, step.begins + step.step_time));
-      mark["args"] = {{"samples", step.samples}, {"staleness", step.staleness}};
-      Add(step.step, mark);
+      AddComplete(step.step, "user_annotation", "ProfilerStep#" + std::to_string(step.step),
+                  kHostLane, Between(step.begins, step.begins + step.step_time),
+                  absl::StrFormat("\"samples\":%d,\"staleness\":%d", step.samples, step.staleness));
     }
   }
 
   // A kernel with its launch and the arrow between them.
-  void AddKernel(Step step, const std::string& name, int stream, int lane, Micros when, Json args) {
+  void AddKernel(Step step, const std::string& name, int stream, int lane, Micros when,
+                 const std::string& args) {
     const std::int64_t correlation = ++last_correlation_;
     const Micros launch{std::max<std::int64_t>(0, when.begins - 1),
                         std::min<std::int64_t>(1, when.begins)};
-    Json launched = Event("X", "cuda_runtime", "cudaLaunchKernel", kHostLane, launch);
-    launched["args"] = {{"correlation", correlation}};
-    Add(step, launched);
-    Json kernel = Event("X", "kernel", name, lane, when);
-    kernel["args"] = {{"stream", stream}, {"correlation", correlation}};
-    kernel["args"].update(args);
-    Add(step, kernel);
-    Add(step, {{"ph", "s"},
-               {"id", correlation},
-               {"cat", "ac2g"},
-               {"name", "ac2g"},
-               {"pid", trace_.rank},
-               {"tid", kHostLane},
-               {"ts", launch.begins}});
-    Add(step, {{"ph", "f"},
-               {"bp", "e"},
-               {"id", correlation},
-               {"cat", "ac2g"},
-               {"name", "ac2g"},
-               {"pid", trace_.rank},
-               {"tid", lane},
-               {"ts", when.begins}});
+    AddComplete(step, "cuda_runtime", "cudaLaunchKernel", kHostLane, launch,
+                absl::StrFormat("\"correlation\":%d", correlation));
+    AddComplete(step, "kernel", name, lane, when,
+                absl::StrFormat("\"stream\":%d,\"correlation\":%d%s%s", stream, correlation,
+                                args.empty() ? "" : ",", args));
+    Add(step,
+        absl::StrFormat("{\"ph\":\"s\",\"id\":%d,\"cat\":\"ac2g\",\"name\":\"ac2g\",\"pid\":%d,"
+                        "\"tid\":%d,\"ts\":%d}",
+                        correlation, trace_.rank, kHostLane, launch.begins));
+    Add(step,
+        absl::StrFormat("{\"ph\":\"f\",\"bp\":\"e\",\"id\":%d,\"cat\":\"ac2g\",\"name\":\"ac2g\","
+                        "\"pid\":%d,\"tid\":%d,\"ts\":%d}",
+                        correlation, trace_.rank, lane, when.begins));
   }
 
   // Lanes of what belongs together: the collectives, or what goes one way between this rank and one
@@ -153,10 +151,8 @@ class Builder {
 
   void AddSpan(const Span& span) {
     const Micros when = Between(span.begins, span.ends);
-    Json args = Json::object();
-    if (span.bytes > 0) {
-      args["bytes"] = span.bytes;
-    }
+    const std::string args =
+        span.bytes > 0 ? absl::StrFormat("\"bytes\":%d", span.bytes) : std::string();
     switch (span.track) {
       case Track::kCompute:
         AddKernel(span.step, "ranklab_" + span.name, kComputeLane, kComputeLane, when, args);
@@ -176,13 +172,13 @@ class Builder {
     }
   }
 
-  void AddServerSpan(const Span& span, Micros when, Json args) {
+  void AddServerSpan(const Span& span, Micros when, std::string args) {
     const bool pull = span.name == "pull";
-    args["server"] = span.server;
+    args += absl::StrFormat("%s\"server\":%d", args.empty() ? "" : ",", span.server);
     if (span.bucket >= 0) {
-      args["bucket"] = span.bucket;
+      args += absl::StrFormat(",\"bucket\":%d", span.bucket);
     }
-    args["transport"] = trace_.transport;
+    args += ",\"transport\":" + Quoted(trace_.transport);
     const int lane = LaneIn(
         2 * span.server + (pull ? 1 : 0),
         span.name + (pull ? " from server " : " to server ") + std::to_string(span.server), when);
@@ -190,10 +186,8 @@ class Builder {
               args);
   }
 
-  void AddHostSpan(const Span& span, int lane, Micros when, const Json& args) {
-    Json event = Event("X", "cpu_op", span.name, lane, when);
-    event["args"] = args;
-    Add(span.step, event);
+  void AddHostSpan(const Span& span, int lane, Micros when, const std::string& args) {
+    AddComplete(span.step, "cpu_op", span.name, lane, when, args);
   }
 
   void AddCollectives() {
@@ -208,20 +202,14 @@ class Builder {
     for (const CollectiveSpan* span : spans) {
       const Micros when = Between(span->entered, span->left);
       const std::int64_t elements = span->bytes / 4;
-      const Json args = {{"transport", trace_.transport},
-                         {"algorithm", span->algorithm},
-                         {"bytes", span->bytes},
-                         {"bucket", span->bucket},
-                         {"Collective name", "allreduce"},
-                         {"In msg nelems", elements},
-                         {"Out msg nelems", elements},
-                         {"Group size", trace_.world_size},
-                         {"dtype", "Float"},
-                         {"Process Group Name", std::to_string(span->group)},
-                         {"Seq", span->sequence},
-                         {"Rank", span->rank},
-                         {"first byte in (us)", At(span->first_byte_in) - when.begins},
-                         {"last byte out (us)", At(span->last_byte_out) - when.begins}};
+      const std::string args = absl::StrFormat(
+          "\"transport\":%s,\"algorithm\":%s,\"bytes\":%d,\"bucket\":%d,"
+          "\"Collective name\":\"allreduce\",\"In msg nelems\":%d,\"Out msg nelems\":%d,"
+          "\"Group size\":%d,\"dtype\":\"Float\",\"Process Group Name\":\"%d\",\"Seq\":%d,"
+          "\"Rank\":%d,\"first byte in (us)\":%d,\"last byte out (us)\":%d",
+          Quoted(trace_.transport), Quoted(span->algorithm), span->bytes, span->bucket, elements,
+          elements, trace_.world_size, span->group, span->sequence, span->rank,
+          At(span->first_byte_in) - when.begins, At(span->last_byte_out) - when.begins);
       AddKernel(span->step, CommunicationName(span->algorithm), kCommunicationLane,
                 LaneIn(0, "communication lane", when), when, args);
     }
