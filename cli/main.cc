@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,16 +14,21 @@
 
 namespace {
 
-// CLI11 says only that a command is required.
+// CLI11 says only that a command is required. Commands without a group are for our own processes.
 absl::Status CheckCommand(const CLI::App& app, const std::string& word) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
+    if (command->get_name() == word) {
+      return absl::OkStatus();
+    }
+    if (!command->get_group().empty()) {
+      names.push_back(command->get_name());
+    }
   }
-  const std::vector<std::string_view> known(names.begin(), names.end());
-  if (word.starts_with('-') || std::find(known.begin(), known.end(), word) != known.end()) {
+  if (word.starts_with('-')) {
     return absl::OkStatus();
   }
+  const std::vector<std::string_view> known(names.begin(), names.end());
   const std::string advice = ranklab::DidYouMean(word, known);
   return ranklab::InvalidArgument("\"%s\" is no command%s", word,
                                   advice.empty() ? "; " + ranklab::OneOf(known) : advice);
