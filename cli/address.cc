@@ -32,4 +32,20 @@ std::string Mistake(const std::string& address, int least_port) {
 std::string AddressMistake(const std::string& address) { return Mistake(address, 1); }
 std::string AddressToListenMistake(const std::string& address) { return Mistake(address, 0); }
 
+std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
+
+std::string AdvertisedHost(const std::string& advertise, const std::string& listen,
+                           const std::string& coordinator, const std::string& host_name) {
+  if (!advertise.empty()) {
+    return advertise;
+  }
+  const std::string host = HostOf(listen);
+  if (host != "0.0.0.0" && host != "[::]") {
+    return host;
+  }
+  const std::string at = HostOf(coordinator);
+  const bool all_here = at == "localhost" || at == "[::1]" || at.starts_with("127.");
+  return all_here ? "127.0.0.1" : host_name;
+}
+
 }  // namespace ranklab::cli

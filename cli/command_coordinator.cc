@@ -16,7 +16,12 @@ void AddCoordinatorCommand(CLI::App& app, int& exit_code) {
   command->add_option("--listen", options->listen, "address of the gRPC server")
       ->check(AddressToListenMistake)
       ->capture_default_str();
-  command->add_flag("--once", options->once, "end with the first lab, with its exit code");
+  CLI::Option* once =
+      command->add_flag("--once", options->once, "end with the first lab, with its exit code");
+  command
+      ->add_flag("--keep-pool", options->keep_pool,
+                 "a lost member ends the lab alone; else it ends every process")
+      ->excludes(once);
   command
       ->add_option("--announce-fd", options->announce_fd,
                    "file descriptor to write the port to, once it listens")

@@ -15,6 +15,7 @@ void AddWorkerCommand(CLI::App& app, int& exit_code);
 void AddParameterServerCommand(CLI::App& app, int& exit_code);
 void AddInjectCommand(CLI::App& app, int& exit_code);
 void AddStatusCommand(CLI::App& app, int& exit_code);
+void AddHealthCommand(CLI::App& app, int& exit_code);
 void AddReportCommand(CLI::App& app, int& exit_code);
 void AddScheduleCommand(CLI::App& app, int& exit_code);
 void AddCompareCommand(CLI::App& app, int& exit_code);

@@ -47,6 +47,7 @@ int RunCoordinatorProcess(const CoordinatorProcessOptions& options) {
   service_options.build = kBuild;
   service_options.clock = coordinator::HostClock();
   service_options.once = options.once;
+  service_options.keep_pool = options.keep_pool;
   service_options.forecast = ForecastCell;
   service_options.finished = [&](int code) {
     exit_code = code;

@@ -57,6 +57,7 @@ int main(int argc, char** argv) {
   ranklab::cli::AddParameterServerCommand(app, exit_code);
   ranklab::cli::AddInjectCommand(app, exit_code);
   ranklab::cli::AddStatusCommand(app, exit_code);
+  ranklab::cli::AddHealthCommand(app, exit_code);
   ranklab::cli::AddScheduleCommand(app, exit_code);
   ranklab::cli::AddCollectiveCommand(app, exit_code);
   ranklab::cli::AddCollectiveRankCommand(app, exit_code);

@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "cli/address.h"
 #include "cli/build_id.h"
 #include "cli/describe_services.h"
 #include "cli/exit_code.h"
@@ -29,25 +30,9 @@
 namespace ranklab::cli {
 namespace {
 
-std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
-
 std::string HostName() {
   utsname name{};
   return uname(&name) == 0 ? name.nodename : "unknown";
-}
-
-// What peers are told: the flag, or the address we listen on; a wildcard is no address, then the
-// host's name has to do, unless everything is on this machine anyway.
-std::string AdvertisedHost(const MemberProcessOptions& options) {
-  if (!options.advertise.empty()) {
-    return options.advertise;
-  }
-  const std::string host = HostOf(options.listen);
-  if (host != "0.0.0.0" && host != "[::]") {
-    return host;
-  }
-  const std::string coordinator = HostOf(options.coordinator);
-  return coordinator == "127.0.0.1" || coordinator == "localhost" ? "127.0.0.1" : HostName();
 }
 
 std::uint64_t Incarnation(const EventLoop& loop) {
@@ -94,6 +79,7 @@ class MemberProcess {
     ASSIGN_OR_RETURN(host_, transport::ServiceHost::Start(
                                 {.address = options_.listen,
                                  .services = {describe_.get(), &grpc_port_.service()}}));
+    host_->SetServing(false);  // until it is in the pool
     grpc_port_.SetPort(host_->port());
     return absl::OkStatus();
   }
@@ -105,7 +91,8 @@ class MemberProcess {
     session.clock = coordinator::HostClock();
     v1::JoinRequest& join = session.join;
     join.set_role(options_.role == Role::kWorker ? v1::ROLE_WORKER : v1::ROLE_SERVER);
-    join.set_host(AdvertisedHost(options_));
+    join.set_host(
+        AdvertisedHost(options_.advertise, options_.listen, options_.coordinator, HostName()));
     join.set_grpc_port(static_cast<std::uint32_t>(host_->port()));
     join.set_tcp_port(static_cast<std::uint32_t>(tcp_port_->port()));
     join.set_incarnation(Incarnation(loop_));
@@ -114,11 +101,14 @@ class MemberProcess {
     }
     join.set_build(kBuild);
     join.set_cores(std::thread::hardware_concurrency());
-    join.set_host_id(HostName());
+    join.set_loopback(coordinator::HostLoopback());
     join.set_once(options_.once);
     worker::Member* member = member_.get();
     coordinator::SessionEvents events;
-    events.joined = [](std::uint64_t id) { Log(LogLevel::kInfo, "joined as member %d", id); };
+    events.joined = [this](std::uint64_t id) {
+      Log(LogLevel::kInfo, "joined as member %d", id);
+      host_->SetServing(true);
+    };
     events.assigned = [member](const v1::Assignment& work) { member->Assigned(work); };
     events.go = [member](std::uint32_t generation) { member->Go(generation); };
     events.released = [member](const v1::BarrierRelease& barrier) { member->Released(barrier); };

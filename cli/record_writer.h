@@ -38,7 +38,6 @@ class RecordWriter {
   // The last word: judges what was run, writes summary, table and page.
   absl::Status Finish(int exit_code, const std::string& verdict);
 
-  const experiment::Lab& lab() const { return lab_; }
   const experiment::RunSummary& summary() const { return summary_; }
   const std::string& folder() const { return folder_.path(); }
 

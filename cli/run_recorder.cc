@@ -55,17 +55,16 @@ void KeepSpans(const v1::StepRow& row, Rank rank, worker::TraceBuffer::Taken& tr
 
 absl::StatusOr<std::unique_ptr<RunRecorder>> RunRecorder::Make(const experiment::Lab& lab,
                                                                const std::string& parent) {
-  ASSIGN_OR_RETURN(auto writer, RecordWriter::Make(lab, parent));
-  return std::unique_ptr<RunRecorder>(new RunRecorder(std::move(writer)));
+  std::unique_ptr<RunRecorder> recorder(new RunRecorder(lab));
+  ASSIGN_OR_RETURN(recorder->writer_, RecordWriter::Make(recorder->lab_, parent));
+  recorder->folder_ = recorder->writer_->folder();
+  return recorder;
 }
-
-RunRecorder::RunRecorder(std::unique_ptr<RecordWriter> writer)
-    : lab_(writer->lab()), folder_(writer->folder()), writer_(std::move(writer)) {}
 
 void RunRecorder::OnEvent(const v1::RunEvent& event) {
   switch (event.kind_case()) {
     case v1::RunEvent::kPlanned:
-      plan_ = event.planned();
+      OnPlanned(event.planned());
       return;
     case v1::RunEvent::kStarted:
       OnStarted(event.started());
@@ -84,8 +83,18 @@ void RunRecorder::OnEvent(const v1::RunEvent& event) {
   }
 }
 
-const experiment::Cell* RunRecorder::CellAt(int flat_index) const {
-  for (const experiment::Part& part : lab_.parts) {
+void RunRecorder::OnPlanned(const v1::Planned& planned) {
+  plan_ = planned;
+  for (int i = 0; i < planned.workers_size(); ++i) {
+    experiment::Cell* cell = CellAt(i);
+    if (cell != nullptr && planned.workers(i) > 0) {
+      cell->spec.cluster.workers = planned.workers(i);
+    }
+  }
+}
+
+experiment::Cell* RunRecorder::CellAt(int flat_index) {
+  for (experiment::Part& part : lab_.parts) {
     const auto size = static_cast<int>(part.cells.size());
     if (flat_index >= 0 && flat_index < size) {
       return &part.cells[static_cast<std::size_t>(flat_index)];

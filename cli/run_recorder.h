@@ -40,7 +40,7 @@ class RunRecorder {
   std::string Place() const;  // for a verdict: "in step 14 of long cell 0"
 
  private:
-  explicit RunRecorder(std::unique_ptr<RecordWriter> writer);
+  explicit RunRecorder(const experiment::Lab& lab) : lab_(lab) {}
 
   // A cell's repeat while it runs.
   struct Open {
@@ -50,15 +50,16 @@ class RunRecorder {
     Nanos free_since{};                    // of the cluster, in the coordinator's clock
   };
 
-  const experiment::Cell* CellAt(int flat_index) const;
+  experiment::Cell* CellAt(int flat_index);
+  void OnPlanned(const v1::Planned& planned);
   void OnStarted(const v1::CellStarted& started);
   void OnRows(const v1::MemberRows& rows);
   void OnInjection(const v1::InjectionLog& log);
   void OnEnded(const v1::CellEnded& ended);
   void Write(RecordedRun recorded, bool whole);
 
-  const experiment::Lab& lab_;
-  const std::string folder_;
+  experiment::Lab lab_;  // its `workers: all` are numbers once it is planned
+  std::string folder_;
   v1::Planned plan_;
   std::map<std::uint32_t, Open> open_;  // by generation
   std::int64_t steps_done_ = 0;

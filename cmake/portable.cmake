@@ -3,6 +3,7 @@
 # makes build/portable/ranklab-portable/{bin,lib}. Packages that Debian has as archives are linked in;
 # what it has as shared libraries alone (oneDNN, and what that needs: OpenMP, OpenCL's loader, the
 # C++ runtime) is copied to lib/. The C++ runtime is therefore not linked in: there would be two.
+# `cmake --install` of any other build makes such a folder too, a larger one with all packages in lib/.
 set(RANKLAB_GLIBC "^(ld-linux-x86-64|libc|libm|libdl|libpthread|librt|libresolv)\\.so")
 
 # Debian's CMake packages name shared libraries; the archives lie beside them.

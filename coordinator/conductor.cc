@@ -92,6 +92,7 @@ void Conductor::Announce(Actions& actions) {
   planned.set_expected_seconds(plan_.ExpectedSeconds());
   for (const PlannedCell& cell : plan_.cells()) {
     planned.add_time_scale(cell.time_scale);
+    planned.add_workers(cell.workers);
   }
   Tell(actions, std::move(event));
 }
@@ -168,10 +169,14 @@ void Conductor::Form(GenerationTask task, int servers, Nanos now, Actions& actio
   const int workers = plan_.cells()[static_cast<std::size_t>(task.cell)].workers;
   absl::StatusOr<Generation> formed = membership_.Form(workers, servers);
   if (!formed.ok()) {
-    Finish(3,
-           absl::StrFormat("too few members remain: %s %s", task.cell_name,
-                           MessageOf(formed.status())),
-           now, actions);
+    const std::string why = MessageOf(formed.status());
+    if (absl::IsInvalidArgument(formed.status())) {
+      Finish(ExitCodeOf(formed.status()), absl::StrFormat("%s: %s", task.cell_name, why), now,
+             actions);
+    } else {
+      Finish(3, absl::StrFormat("too few members remain: %s %s", task.cell_name, why), now,
+             actions);
+    }
     return;
   }
   generation_ = std::make_unique<GenerationRun>(std::move(task), *std::move(formed), membership_);
@@ -280,9 +285,11 @@ void Conductor::Finish(int exit_code, const std::string& text, Nanos now, Action
       Tell(actions, std::move(event));
     }
   }
-  // A loss or time-out in a begun lab ends everybody (on_loss: stop): whoever waited is in an
-  // unknown state.
-  const bool loss = exit_code == 3 && stage_ != Stage::kGathering && !cancelled_;
+  // A loss or time-out in a begun lab ends everybody (on_loss: stop), so that no process is left
+  // waiting on a machine that nobody looks at. A standing pool is kept: its members were told to
+  // abort.
+  const bool loss =
+      exit_code == 3 && stage_ != Stage::kGathering && !cancelled_ && !options_.keep_pool;
   generation_.reset();
   stage_ = Stage::kOver;
   v1::RunEvent event;

@@ -29,7 +29,8 @@ namespace ranklab::coordinator {
 
 struct ConductorOptions {
   Nanos join_timeout{};       // for the members that the largest cell needs
-  bool dismiss_pool = false;  // when the lab is over, however it ends; a loss dismisses it always
+  bool dismiss_pool = false;  // when the lab is over, however it ends
+  bool keep_pool = false;     // a loss dismisses the pool, unless it is kept
   std::uint64_t seed = 0;     // of the generations' secrets
   Nanos ready_timeout = std::chrono::seconds(20);
   // A lab that takes the whole pool begins once nobody has joined for this long.

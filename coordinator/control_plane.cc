@@ -19,7 +19,8 @@ JoinRequest FromProto(const v1::JoinRequest& proto) {
                                   .tcp_port = proto.tcp_port()},
                       .incarnation = proto.incarnation(),
                       .wanted_rank = {},
-                      .build = proto.build()};
+                      .build = proto.build(),
+                      .loopback = proto.loopback()};
   if (proto.has_wanted_rank()) {
     request.wanted_rank = proto.wanted_rank();
   }

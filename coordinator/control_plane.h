@@ -32,6 +32,7 @@ struct CoordinatorOptions {
   // stream ends once it has read its verdict, had 30 s after the last event that it took.
   absl::AnyInvocable<void(int exit_code)> finished;
   bool once = false;
+  bool keep_pool = false;  // a loss ends the lab alone; else every session, with its exit code
 };
 
 // A call that is open. Its owner keeps it alive until it has called Ended, which it does from the

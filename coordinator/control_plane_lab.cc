@@ -69,6 +69,7 @@ void ControlPlane::RunLab(const v1::RunLabRequest& request, ClientStream& client
       ConductorOptions{
           .join_timeout = Nanos(request.join_timeout_ns()),
           .dismiss_pool = dismiss_pool,
+          .keep_pool = options_.keep_pool,
           .seed = (std::uint64_t{std::random_device()()} << 32) ^ std::random_device()()},
       membership_, options_.forecast, loop_.Now());
   Carry(conductor_->Tick(loop_.Now()));

@@ -5,19 +5,30 @@
 #include <system_error>
 
 namespace ranklab::coordinator {
+namespace {
 
-std::string HostClock() {
+// "<the kernel's boot> <a namespace of this process>".
+std::string BootAndNamespace(const char* namespace_link, bool may_be_missing) {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   std::error_code error;
-  const std::filesystem::path time_namespace =
-      std::filesystem::read_symlink("/proc/self/ns/time", error);
-  // A kernel older than time namespaces (5.6) has one clock for all.
-  const bool before_namespaces = error == std::errc::no_such_file_or_directory;
-  if (boot.empty() || (error && !before_namespaces)) {
+  const std::filesystem::path id = std::filesystem::read_symlink(namespace_link, error);
+  const bool missing = error == std::errc::no_such_file_or_directory;
+  if (boot.empty() || (error && !(missing && may_be_missing))) {
     return "";
   }
-  return boot + " " + time_namespace.string();
+  return boot + " " + id.string();
+}
+
+}  // namespace
+
+std::string HostClock() {
+  // A kernel older than time namespaces (5.6) has one clock for all.
+  return BootAndNamespace("/proc/self/ns/time", /*may_be_missing=*/true);
+}
+
+std::string HostLoopback() {
+  return BootAndNamespace("/proc/self/ns/net", /*may_be_missing=*/false);
 }
 
 }  // namespace ranklab::coordinator

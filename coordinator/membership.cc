@@ -16,6 +16,10 @@ std::string TextOf(const Contact& contact) {
   return absl::StrFormat("%s:%d", contact.host, contact.grpc_port);
 }
 
+bool IsLoopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host == "[::1]" || host.starts_with("127.");
+}
+
 std::string Count(int count, Role role) {
   return absl::StrFormat("%d %s%s", count, NameOf(role), count == 1 ? "" : "s");
 }
@@ -95,9 +99,33 @@ absl::StatusOr<Generation> Membership::Form(int workers, int servers) {
   if (absl::Status enough = EnoughMembers(*this, workers, servers); !enough.ok()) {
     return enough;
   }
-  return Generation{.number = ++generations_,
+  Generation formed{.number = generations_ + 1,
                     .workers = Ranked(Role::kWorker, workers),
                     .servers = Ranked(Role::kServer, servers)};
+  if (absl::Status reachable = CheckReachable(formed.All()); !reachable.ok()) {
+    return reachable;
+  }
+  ++generations_;
+  return formed;
+}
+
+// 127.0.0.1 is another process on every host, so that a peer elsewhere would dial a stranger.
+absl::Status Membership::CheckReachable(const std::vector<Member>& members) const {
+  for (const Member& member : members) {
+    const PoolMember& at_home = pool_.at(member.id);
+    if (!IsLoopback(member.contact.host) || at_home.request.loopback.empty()) {
+      continue;
+    }
+    for (const Member& peer : members) {
+      const PoolMember& other = pool_.at(peer.id);
+      if (other.request.loopback != at_home.request.loopback) {
+        return InvalidArgument(
+            "%s cannot be reached by %s, which is on another host; start it with --advertise HOST",
+            NameOf(at_home), NameOf(other));
+      }
+    }
+  }
+  return absl::OkStatus();
 }
 
 std::vector<Member> Membership::Ranked(Role role, int count) const {

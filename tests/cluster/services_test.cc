@@ -78,6 +78,55 @@ TEST(Services, APoolRunsOneLabAfterAnother) {
   EXPECT_EQ(servers, 1);
 }
 
+TEST(Services, AllIsWhoeverIsInThePool) {
+  Coordinator coordinator;
+  Pool pool(coordinator, 3, 0);
+  const TemporaryFolder folder;
+  const std::string lab = folder.Write("lab.yaml", R"(name: everybody
+model:   {kind: mlp, layers: [64, 16, 10]}
+data:    {kind: digits}
+train:   {steps: 5, batch_per_worker: 16}
+cluster: {device: cpu, workers: all}
+)");
+  const Finished run = RunToEnd(
+      {"run", lab, "--coordinator", coordinator.address(), "--out", folder.path() + "/out"},
+      kLimit);
+  ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
+  const auto cells = ReadOneRecord(folder.path() + "/out").Cells();
+  ASSERT_EQ(cells.size(), 1U);
+  EXPECT_EQ(cells[0].workers, 3);
+  EXPECT_EQ(cells[0].param_hashes.size(), 3U);
+}
+
+TEST(Services, HealthIsServingOnceAProcessIsInAPool) {
+  Coordinator coordinator;
+  const Finished serving = RunToEnd({"health", coordinator.address()}, kLimit);
+  EXPECT_EQ(serving.exit_code, 0) << serving.err;
+  EXPECT_THAT(serving.out, HasSubstr("serving"));
+  Pool pool(coordinator, 1, 0);
+  const auto member = StatusOf(coordinator.address())["members"][0];
+  const std::string worker = "127.0.0.1:" + std::to_string(member["grpc_port"].get<int>());
+  EXPECT_EQ(RunToEnd({"health", worker}, kLimit).exit_code, 0);
+  EXPECT_EQ(RunToEnd({"health", "127.0.0.1:1"}, kLimit).exit_code, 3);
+}
+
+TEST(Services, AKeptPoolLosesAMemberAndTakesAnother) {
+  Coordinator coordinator({"--keep-pool"});
+  Pool pool(coordinator, 2, 1);
+  const TemporaryFolder folder;
+  Program lab({"run", folder.Write("lab.yaml", LabOf(2)), "--coordinator", coordinator.address(),
+               "--out", folder.path() + "/lost", "--set", "train.steps=100000"});
+  ASSERT_TRUE(
+      WaitUntil([&] { return WorkersPast(3, "services", coordinator.address()) == 2; }, kLimit));
+  pool.members()[1]->Signal(SIGKILL);
+  EXPECT_EQ(lab.Wait(kLimit).exit_code, 3);
+  EXPECT_THAT(lab.err(), HasSubstr("worker 1 was lost"));
+  Program another({"worker", "--coordinator", coordinator.address(), "--listen", "127.0.0.1:0"});
+  const Finished next = RunOn(coordinator, 2, folder.path() + "/next");
+  EXPECT_EQ(next.exit_code, 0) << next.err;
+  EXPECT_EQ(pool.members()[0]->Alive().size(), 1U) << pool.members()[0]->err();
+}
+
 TEST(Services, OnceEndsEverybodyWithTheLabsExitCode) {
   Coordinator coordinator({"--once"});
   Pool pool(coordinator, 2, 1);

@@ -44,6 +44,17 @@ TEST_F(TroubleTest, AClosedSessionNamesTheLostOneAndItsStep) {
   EXPECT_EQ(ended.ended().code(), static_cast<int>(absl::StatusCode::kUnavailable));
 }
 
+TEST_F(TroubleTest, ALossEndsTheLabAloneWhereThePoolIsKept) {
+  AddWorkers(2);
+  Conduct(LabOf("scale", {{.workers = 2}}), {.keep_pool = true});
+  AllReady();
+  CloseSession(workers[1]);
+  ASSERT_TRUE(end.has_value());
+  EXPECT_EQ(end->exit_code, 3);
+  EXPECT_FALSE(end->dismiss_pool);
+  EXPECT_EQ(CountOf(v1::CoordinatorMessage::kAbort, workers[0]), 1);
+}
+
 TEST_F(TroubleTest, RowsTellTheStepWhenHeartbeatsAreBehind) {
   RunningCell(2);
   Beat(workers[1], 3, "forward");

@@ -71,6 +71,33 @@ TEST_F(MembershipTest, WantedRanksComeFirstAndTheOthersFillTheGaps) {
   EXPECT_THAT(HostsOf(generation->workers), ElementsAre("wants0", "first", "wants2"));
 }
 
+JoinRequest On(const std::string& loopback, JoinRequest request) {
+  request.loopback = loopback;
+  request.incarnation = 0;
+  return request;
+}
+
+TEST_F(MembershipTest, LoopbackIsNoAddressForAnotherHost) {
+  Join(On("one", WorkerAt("127.0.0.1")));
+  Join(On("one", WorkerAt("localhost")));
+  EXPECT_TRUE(membership.Form(2, 0).ok()) << "both are on one host";
+  Join(On("two", ServerAt("10.0.0.2")));
+  const auto mixed = membership.Form(2, 1);
+  ASSERT_FALSE(mixed.ok());
+  EXPECT_EQ(mixed.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(MessageOf(mixed.status()), testing::AllOf(HasSubstr("worker member 1 at 127.0.0.1:1"),
+                                                        HasSubstr("server member 3 at 10.0.0.2:1"),
+                                                        HasSubstr("--advertise HOST")));
+  EXPECT_EQ(membership.Form(1, 0)->number, 2U) << "a refusal is no generation";
+}
+
+TEST_F(MembershipTest, AnAddressOthersCanReachIsGoodAnywhere) {
+  Join(On("one", WorkerAt("10.0.0.1")));
+  Join(On("two", WorkerAt("node2")));
+  Join(On("", ServerAt("127.0.0.1")));  // does not say where it is
+  EXPECT_TRUE(membership.Form(2, 1).ok());
+}
+
 TEST_F(MembershipTest, ARankThatTheGenerationIsTooSmallForCountsAsNoWish) {
   Join(WorkerAt("wants3", 3));
   Join(WorkerAt("any"));

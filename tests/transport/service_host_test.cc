@@ -10,6 +10,7 @@
 
 #include "core/status.h"
 #include "tests/transport/grpc_cluster.h"
+#include "transport/grpc/health_check.h"
 
 namespace ranklab::transport {
 namespace {
@@ -61,6 +62,22 @@ TEST(ServiceHost, AForeignClientNoticesWhatIsNotThere) {
       RunCommand(kForeignClient + node.address() + " --call ranklab.v1.TensorWire/Nothing");
   EXPECT_EQ(no_method.exit_code, 1);
   EXPECT_THAT(no_method.text, HasSubstr("ranklab.v1.TensorWire has no method Nothing"));
+}
+
+TEST(ServiceHost, HealthIsWhatItWasSetTo) {
+  const auto host = ServiceHost::Start({.address = "127.0.0.1:0", .services = {}});
+  ASSERT_TRUE(host.ok()) << host.status();
+  const std::string address = "127.0.0.1:" + std::to_string((*host)->port());
+  constexpr Nanos kTimeout = std::chrono::seconds(10);
+  EXPECT_EQ(*AskWhetherServing(address, kTimeout), true);
+  (*host)->SetServing(false);
+  EXPECT_EQ(*AskWhetherServing(address, kTimeout), false);
+  (*host)->SetServing(true);
+  EXPECT_EQ(*AskWhetherServing(address, kTimeout), true);
+  (*host)->Shutdown(Nanos(0));
+  const auto nobody = AskWhetherServing(address, std::chrono::milliseconds(500));
+  EXPECT_EQ(nobody.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(MessageOf(nobody.status()), HasSubstr(address));
 }
 
 TEST(ServiceHost, ATakenPortIsAnErrorThatSaysWhatToDo) {

@@ -106,6 +106,10 @@ ServiceHost::~ServiceHost() { Shutdown(Nanos(0)); }
 
 int ServiceHost::port() const { return core_->port; }
 
+void ServiceHost::SetServing(bool serving) {
+  core_->server->GetHealthCheckService()->SetServingStatus(serving);
+}
+
 void ServiceHost::Shutdown(Nanos grace) {
   if (core_->server == nullptr) {
     return;

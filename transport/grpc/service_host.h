@@ -32,6 +32,9 @@ class ServiceHost {
 
   int port() const;
 
+  // What health checks are answered; serving from the start. From any thread, until Shutdown.
+  void SetServing(bool serving);
+
   // Accepts nothing more, cancels the calls that are open after `grace`, returns when all have
   // ended. Not on the loop: calls may need it to end.
   // Requires: services' reactors finish when they are cancelled, even if their loop has stopped.
