@@ -15,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/lab_limits.h"
+#include "cli/lab_simulation.h"
 #include "cli/local_cluster.h"
 #include "cli/print_outcome.h"
 #include "cli/progress.h"
@@ -46,6 +47,9 @@ struct RunFlags {
 LocalClusterOptions PoolOf(const experiment::Lab& lab, int workers_for_all) {
   LocalClusterOptions pool{.workers = 0, .servers = 0};
   for (const experiment::Part& part : lab.parts) {
+    if (part.simulated) {
+      continue;
+    }
     for (const experiment::Cell& cell : part.cells) {
       const experiment::ClusterSpec& cluster = cell.spec.cluster;
       const bool servers =
@@ -103,7 +107,8 @@ class LabRun {
     if (cluster_ != nullptr) {
       cluster_->End(kEndGrace);
     }
-    Conclude(streamed);
+    const bool complete = verdict_.has_value() && verdict_->exit_code() == kSuccess;
+    Conclude(streamed, complete && !interrupted_ ? Simulate() : absl::OkStatus());
     if (cluster_ == nullptr && verdict_.has_value()) {
       TellTheCoordinator();
     }
@@ -160,13 +165,25 @@ class LabRun {
     }
   }
 
+  // The parts that the lab wants in virtual time, behind what was run.
+  absl::Status Simulate() {
+    return recorder_->AddMore([this](RecordWriter& writer) {
+      return LabSimulation(lab_, writer)
+          .Run([](const experiment::Part& part) { return part.simulated; },
+               [](const std::string&) {});
+    });
+  }
+
   // One verdict, whoever is left to give it.
-  void Conclude(const absl::Status& streamed) {
+  void Conclude(const absl::Status& streamed, const absl::Status& simulated) {
     exit_code_ = kSuccess;
     std::string text = "all cells ran";
     if (interrupted_) {
       exit_code_ = kLostPeer;
       text = "interrupted; the finished cells are kept";
+    } else if (!simulated.ok()) {
+      exit_code_ = ExitCodeOf(simulated);
+      text = MessageOf(simulated);
     } else if (verdict_.has_value()) {
       exit_code_ = verdict_->exit_code();
       text = verdict_->text().empty() ? text : verdict_->text();

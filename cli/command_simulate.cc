@@ -9,14 +9,13 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/lab_simulation.h"
 #include "cli/print_outcome.h"
 #include "cli/progress.h"
 #include "cli/record_writer.h"
 #include "core/status.h"
 #include "experiment/lab_reader.h"
 #include "experiment/setting_place.h"
-#include "sim/cell_simulation.h"
-#include "worker/dataset_cache.h"
 
 namespace ranklab::cli {
 namespace {
@@ -50,17 +49,9 @@ absl::Status ResolveWorkers(Lab& lab, int workers) {
   return absl::OkStatus();
 }
 
-report::InjectionLine LineOf(const sim::FaultLine& fault) {
-  return {.member = NameOf(Endpoint{Role::kWorker, fault.rank}),
-          .step = fault.step,
-          .asked = fault.asked,
-          .applied = fault.applied,
-          .ends = fault.ends};
-}
-
-class LabSimulation {
+class Simulation {
  public:
-  LabSimulation(const SimulateFlags& flags, const Lab& lab) : flags_(flags), lab_(lab) {}
+  Simulation(const SimulateFlags& flags, const Lab& lab) : flags_(flags), lab_(lab) {}
 
   int Run() {
     if (auto made = RecordWriter::Make(lab_, flags_.out); made.ok()) {
@@ -70,9 +61,7 @@ class LabSimulation {
     }
     const absl::Status simulated = SimulateAll();
     const int code = simulated.ok() ? kSuccess : ExitCodeOf(simulated);
-    const std::string verdict = simulated.ok()
-                                    ? absl::StrFormat("%d cells simulated%s", simulated_, Rest())
-                                    : MessageOf(simulated);
+    const std::string verdict = simulated.ok() ? verdict_ : MessageOf(simulated);
     if (const absl::Status written = writer_->Finish(code, verdict); !written.ok()) {
       return Fail(written);
     }
@@ -87,44 +76,15 @@ class LabSimulation {
     }
     Progress progress(cells);
     std::int64_t done = 0;
-    for (const experiment::Part& part : lab_.parts) {
-      for (const Cell& cell : part.cells) {
-        const std::string name = absl::StrFormat("%s cell %d", part.name, cell.index);
-        progress.Update(done++, name);
-        if (const absl::Status simulated = Simulate(cell); !simulated.ok()) {
-          return Annotate(simulated, name);
-        }
-      }
+    LabSimulation simulation(lab_, *writer_);
+    RETURN_IF_ERROR(
+        simulation.Run([](const experiment::Part&) { return true; },
+                       [&](const std::string& name) { progress.Update(done++, name); }));
+    verdict_ = absl::StrFormat("%d cells simulated", simulation.simulated());
+    if (simulation.not_simulated() > 0) {
+      verdict_ += absl::StrFormat(", %d have no simulation", simulation.not_simulated());
     }
     return absl::OkStatus();
-  }
-
-  absl::Status Simulate(const Cell& cell) {
-    RecordedRun recorded;
-    recorded.run = RecordWriter::Describe(cell, /*repeat=*/1, /*time_scale=*/1.0);
-    recorded.run.simulated = true;
-    if (const auto why = sim::WhyNotSimulated(cell.spec)) {
-      recorded.run.not_simulated = *why;
-      ++not_simulated_;
-      return writer_->Add(std::move(recorded), /*whole=*/true);
-    }
-    ASSIGN_OR_RETURN(const worker::Dataset* data, datasets_.Load(cell.spec.data, lab_.file));
-    ASSIGN_OR_RETURN(sim::SimulatedCell simulated, sim::SimulateCell(cell, data->train.samples()));
-    recorded.run.steps = std::move(simulated.run.steps);
-    recorded.run.workers = std::move(simulated.run.workers);
-    recorded.run.servers = std::move(simulated.run.servers);
-    recorded.traces = std::move(simulated.traces);
-    for (const sim::FaultLine& fault : simulated.faults) {
-      recorded.injections.push_back(LineOf(fault));
-    }
-    ++simulated_;
-    return writer_->Add(std::move(recorded), /*whole=*/true);
-  }
-
-  std::string Rest() const {
-    return not_simulated_ == 0
-               ? ""
-               : absl::StrFormat(", %d are native and have no simulation", not_simulated_);
   }
 
   int Report() const {
@@ -145,9 +105,7 @@ class LabSimulation {
   const Lab& lab_;
   const std::chrono::steady_clock::time_point begins_ = std::chrono::steady_clock::now();
   std::unique_ptr<RecordWriter> writer_;
-  worker::DatasetCache datasets_;
-  int simulated_ = 0;
-  int not_simulated_ = 0;
+  std::string verdict_;
 };
 
 int SimulateLab(const SimulateFlags& flags) {
@@ -158,7 +116,7 @@ int SimulateLab(const SimulateFlags& flags) {
   if (const absl::Status resolved = ResolveWorkers(*lab, flags.workers); !resolved.ok()) {
     return Fail(resolved);
   }
-  return LabSimulation(flags, *lab).Run();
+  return Simulation(flags, *lab).Run();
 }
 
 }  // namespace
@@ -168,17 +126,19 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("simulate", "play a lab in virtual time, any world size");
   command->footer(
       "Plays every cell with a modelled fabric and modelled compute on one thread and leaves the\n"
-      "record that `ranklab run` leaves; native cells are named.\n"
+      "record that `ranklab run` leaves; native cells are named. Beyond 128 workers a cell is\n"
+      "computed by its closed form.\n"
       "Examples:\n"
       "  ranklab simulate labs/straggler.yaml\n"
       "  ranklab simulate labs/compare.yaml --set cluster.workers=16\n"
+      "  ranklab simulate labs/scaling.yaml\n"
       "Exit code: 0 success, 1 a failed expectation, 2 a mistake in the input.");
   command->add_option("lab", flags->lab, "the lab file")->required();
   command->add_option("--set", flags->overrides, "PATH=VALUE, on every part; may be repeated");
   command->add_option("--out", flags->out, "folder for records; this run's is NAME-TIME below it")
       ->capture_default_str();
   command->add_option("--workers", flags->workers, "workers for `workers: all`")
-      ->check(CLI::Range(1, 4096));
+      ->check(CLI::Range(1, 1 << 20));
   command->add_flag("--json", flags->json, "print the summary as JSON in place of the table");
   command->callback([flags, &exit_code] { exit_code = SimulateLab(*flags); });
 }

@@ -1,5 +1,6 @@
 #include "cli/lab_limits.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -27,9 +28,13 @@ absl::Status Refuse(const Lab& lab, const Cell& cell, std::string_view path,
   return InvalidArgument("%s: %s is %s", experiment::PlaceOf(lab, cell, path), path, what);
 }
 
+// Of the parts that are run, not simulated.
 template <typename Check>
 absl::Status ForEachCell(const Lab& lab, Check check) {
   for (const experiment::Part& part : lab.parts) {
+    if (part.simulated) {
+      continue;
+    }
     for (const Cell& cell : part.cells) {
       RETURN_IF_ERROR(check(cell));
     }
@@ -101,6 +106,13 @@ absl::Status CheckBuildCanRun(const Lab& lab) {
 }
 
 absl::Status CheckThisMachineCanRun(const Lab& lab, int workers_for_all) {
+  if (std::all_of(lab.parts.begin(), lab.parts.end(),
+                  [](const experiment::Part& part) { return part.simulated; })) {
+    return InvalidArgument(
+        "%s: every part is simulated, so there is nothing to run; ranklab "
+        "simulate %s plays it",
+        lab.file, lab.file);
+  }
   return ForEachCell(lab, [&](const Cell& cell) {
     RETURN_IF_ERROR(CheckProcesses(lab, cell));
     if (cell.spec.cluster.workers == 0 && workers_for_all == 0) {

@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include <google/protobuf/stubs/common.h>
+#include <grpcpp/grpcpp.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -36,11 +38,14 @@ std::string ProcessorName() {
 std::map<std::string, std::string> Environment() {
   utsname name{};
   uname(&name);
-  return {{"cores", std::to_string(std::thread::hardware_concurrency())},
+  return {{"compiler", __VERSION__},
+          {"cores", std::to_string(std::thread::hardware_concurrency())},
+          {"grpc", grpc::Version()},
           {"kernel", std::string(name.sysname) + " " + name.release},
           {"machine", name.machine},
           {"products_of_16_bits", std::string(compute::ProductsOf16Bits())},
           {"processor", ProcessorName()},
+          {"protobuf", google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION)},
           {"version", kVersion}};
 }
 
@@ -52,6 +57,11 @@ double PredictedSeconds(const experiment::LabSpec& spec) {
 double PredictedExposedSeconds(const experiment::LabSpec& spec) {
   const auto predicted = worker::PredictExposed(spec);
   return predicted.ok() ? *predicted : 0.0;
+}
+
+double LatencyShare(const experiment::LabSpec& spec) {
+  const auto share = worker::PredictLatencyShare(spec);
+  return share.ok() ? *share : 0.0;
 }
 
 const experiment::Cell& CellOf(const experiment::Lab& lab, const experiment::CellRun& run) {
@@ -89,6 +99,7 @@ experiment::CellRun RecordWriter::Describe(const experiment::Cell& cell, int rep
   run.time_scale = time_scale;
   run.predicted_seconds = PredictedSeconds(cell.spec);
   run.predicted_exposed_seconds = PredictedExposedSeconds(cell.spec);
+  run.latency_share = LatencyShare(cell.spec);
   run.cores = static_cast<int>(std::thread::hardware_concurrency());
   return run;
 }

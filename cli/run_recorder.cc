@@ -183,6 +183,12 @@ void RunRecorder::Write(RecordedRun recorded, bool whole) {
   });
 }
 
+absl::Status RunRecorder::AddMore(absl::FunctionRef<absl::Status(RecordWriter&)> add) {
+  absl::Status added;
+  disk_.RunAndWait([&] { added = add(*writer_); });
+  return added;
+}
+
 absl::Status RunRecorder::Finish(int exit_code, const std::string& verdict) {
   // What was under way when the run broke off is evidence too.
   for (auto& [generation, open] : open_) {

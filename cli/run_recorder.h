@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include <absl/functional/function_ref.h>
 #include <absl/status/statusor.h>
 
 #include "cli/record_writer.h"
@@ -28,6 +29,9 @@ class RunRecorder {
   // The last word, after all that is still to be written: judges what was run, writes summary,
   // table and page. Errors: Unavailable, the record could not be written, now or earlier.
   absl::Status Finish(int exit_code, const std::string& verdict);
+
+  // What is not in the stream, behind all that is; before Finish. Errors: `add`'s.
+  absl::Status AddMore(absl::FunctionRef<absl::Status(RecordWriter&)> add);
 
   // After Finish.
   const experiment::RunSummary& summary() const { return writer_->summary(); }

@@ -82,7 +82,7 @@ void Conductor::Announce(Actions& actions) {
   stage_ = Stage::kRunning;
   v1::RunEvent event;
   v1::Planned& planned = *event.mutable_planned();
-  planned.set_cells(static_cast<int>(plan_.cells().size()));
+  planned.set_cells(plan_.cells_to_run());
   planned.set_runs(static_cast<int>(plan_.runs().size()));
   std::int64_t steps = 0;
   for (const PlannedRun& run : plan_.runs()) {
@@ -105,7 +105,7 @@ void Conductor::BeginNext(Nanos now, Actions& actions) {
   } else {
     Finish(0,
            absl::StrFormat("%d runs of %d cells are complete", plan_.runs().size(),
-                           plan_.cells().size()),
+                           plan_.cells_to_run()),
            now, actions);
   }
 }

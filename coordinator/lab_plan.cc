@@ -42,7 +42,8 @@ PlannedCell Describe(const experiment::Part& part, const experiment::Cell& cell)
           .workers = cell.baseline ? 1 : spec.cluster.workers,
           .servers = with_servers ? spec.cluster.servers : 0,
           .forecast = {},
-          .time_scale = Native(spec) ? 1.0 : spec.fabric.time_scale};
+          .time_scale = part.simulated || Native(spec) ? 1.0 : spec.fabric.time_scale,
+          .simulated = part.simulated};
 }
 
 absl::StatusOr<double> ChooseScale(const PlannedCell& planned, const Calibration& calibration) {
@@ -70,7 +71,8 @@ LabPlan::LabPlan(experiment::Lab lab) : lab_(std::move(lab)) {
     for (const experiment::Cell& cell : part.cells) {
       cells_.push_back(Describe(part, cell));
     }
-    for (int repeat = 1; repeat <= part.repeats; ++repeat) {
+    const int repeats = part.simulated ? 0 : part.repeats;
+    for (int repeat = 1; repeat <= repeats; ++repeat) {
       for (int cell = first; cell < static_cast<int>(cells_.size()); ++cell) {
         runs_.push_back({.cell = cell, .repeat = repeat});
       }
@@ -96,7 +98,12 @@ int LabPlan::ServersNeeded(std::size_t first_run) const {
 
 bool LabPlan::wants_whole_pool() const {
   return std::any_of(cells_.begin(), cells_.end(),
-                     [](const PlannedCell& cell) { return cell.workers == 0; });
+                     [](const PlannedCell& cell) { return cell.workers == 0 && !cell.simulated; });
+}
+
+int LabPlan::cells_to_run() const {
+  return static_cast<int>(std::count_if(cells_.begin(), cells_.end(),
+                                        [](const PlannedCell& cell) { return !cell.simulated; }));
 }
 
 absl::Status LabPlan::Resolve(int workers_in_pool, ForecastFn& forecast) {
@@ -104,6 +111,9 @@ absl::Status LabPlan::Resolve(int workers_in_pool, ForecastFn& forecast) {
   for (experiment::Part& part : lab_.parts) {
     for (experiment::Cell& cell : part.cells) {
       PlannedCell& planned = cells_[number++];
+      if (planned.simulated) {
+        continue;
+      }
       if (planned.workers == 0) {
         planned.workers = workers_in_pool;
         cell.spec.cluster.workers = workers_in_pool;

@@ -28,7 +28,8 @@ struct PlannedCell {
   int workers = 0;   // 0: all in the pool, until Resolve
   int servers = 0;   // only a parameter server's cell has any
   CellForecast forecast;
-  double time_scale = 0;  // 0: to be chosen, after its calibration
+  double time_scale = 0;   // 0: to be chosen, after its calibration
+  bool simulated = false;  // not the cluster's to run
 };
 
 // Measured by all the workers of a cell together, natively; of the slowest of them.
@@ -45,7 +46,9 @@ class LabPlan {
   LabPlan& operator=(const LabPlan&) = delete;
 
   const experiment::Lab& lab() const { return lab_; }
+  // All of the lab's, in its order, those of simulated parts too; runs() has none of these.
   const std::vector<PlannedCell>& cells() const { return cells_; }
+  int cells_to_run() const;
 
   // Part after part; within a part the first repeat of every cell, then the second of every cell,
   // so that a machine that grows slow slows all cells alike.

@@ -237,6 +237,7 @@ absl::Status ExpandPart(const ConfigSource& source, const ConfigNode& root,
     Fields fields(source, part_node, absl::StrFormat("parts[%d]", lab.parts.size()));
     ReadName(fields, part.name);
     fields.Take("with");
+    fields.Flag("simulate", part.simulated);
     for (const std::string_view key : kPartKeys) {
       fields.Take(key);
     }
@@ -259,6 +260,14 @@ absl::Status ExpandPart(const ConfigSource& source, const ConfigNode& root,
       !status.ok()) {
     return part_node == nullptr ? status
                                 : InvalidArgument("%s (part %s)", MessageOf(status), part.name);
+  }
+  if (part.simulated && std::any_of(part.cells.begin(), part.cells.end(), [](const Cell& cell) {
+        return cell.spec.cluster.workers == 0;
+      })) {
+    return Complain(source, *part_node,
+                    absl::StrFormat("part %s is simulated and cluster.workers is all; a number, "
+                                    "such as 1024",
+                                    part.name));
   }
   RETURN_IF_ERROR(ReadExpectations(source, tree, part));
   lab.parts.push_back(std::move(part));

@@ -156,6 +156,7 @@ struct Cell {
 struct Part {
   std::string name{};
   int repeats = 1;
+  bool simulated = false;     // `simulate: true`: played in virtual time, by `ranklab run` too
   std::vector<Cell> cells{};  // baselines last
   std::vector<Expectation> expect{};
 };

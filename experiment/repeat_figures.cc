@@ -33,7 +33,7 @@ std::map<Step, GlobalStep> CountedSteps(const LabSpec& spec, const CellRun& run)
         GlobalStep& step = steps[record.step];
         step.slowest = std::max(step.slowest, Seconds(record.step_time, run.time_scale));
         step.exposed += Seconds(record.exposed, run.time_scale);
-        step.samples += record.samples;
+        step.samples += record.samples * run.ranks_alike;
         ++step.ranks;
       }
     }

@@ -50,6 +50,8 @@ struct NetworkRecord {
   double asked_bandwidth = 0, bandwidth_median = 0, bandwidth_p90 = 0;  // bytes per second
   double asked_latency = 0, latency_median = 0, latency_p90 = 0;        // seconds
   Bytes body_received = 0, body_claimed = 0;
+  // Of its process: the coordinator's clock = its own + offset, +- residual; 0, 0: one clock.
+  double clock_offset = 0, clock_residual = 0;  // seconds
 };
 
 // Memory of one kind on one worker, in bytes.
@@ -91,8 +93,12 @@ struct CellRun {
   std::vector<ServerRecord> servers{};           // [rank]
   Nanos start_up{};                              // wall time, see CellSummary
   int cores = 0;                                 // of the machine, to find oversubscription
-  bool simulated = false;                        // played in virtual time: nothing was trained
+  bool simulated = false;                        // in virtual time: nothing was trained
   std::string not_simulated{};                   // why a simulation has no steps of it
+  // Each of `steps` and `workers` stands for so many ranks that do the same: above 1 where a closed
+  // form took the place of playing every message.
+  int ranks_alike = 1;
+  double latency_share = 0;  // of the exchange's closed form that its messages' alpha makes
 };
 
 // Of one quantity over the repeats of a cell. All times in modelled units (divided by time_scale).
@@ -147,6 +153,7 @@ struct CellSummary {
   double predicted_exposed_seconds = 0;  // the exchange alone; 0 where there is no closed form
   double exposed_ratio = 0;              // exposed / predicted
   std::int64_t skipped_steps = 0;        // for overflow, of rank 0 in the first repeat
+  double latency_share = 0;              // of the exchange's closed form; 0 where there is none
   // Losses and accuracy are NaN (null in the file) where a loss ran away, and in modelled rows.
   double initial_loss = 0;  // of the first step's global batch
   double final_loss = 0;    // mean over the training split, mean over the repeats

@@ -50,6 +50,8 @@ void Describe(Archive& archive, NetworkRecord& network) {
   archive("latency_p90", network.latency_p90);
   archive("body_received", network.body_received);
   archive("body_claimed", network.body_claimed);
+  archive("clock_offset_seconds", network.clock_offset);
+  archive("clock_residual_seconds", network.clock_residual);
 }
 
 template <typename Archive>
@@ -99,6 +101,7 @@ void Describe(Archive& archive, CellSummary& cell) {
   archive("precision", cell.precision);
   archive("wire_dtype", cell.wire_dtype);
   archive("skipped_steps", cell.skipped_steps);
+  archive("latency_share", cell.latency_share);
   archive("initial_loss", cell.initial_loss);
   archive("final_loss", cell.final_loss);
   archive("test_loss", cell.test_loss);

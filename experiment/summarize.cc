@@ -28,7 +28,7 @@ CellSummary Describe(const Lab& lab, const Cell& cell, const RunsOfCell& runs) {
       .exchange = spec.ExchangeName(),
       .transport = spec.Transport(),
       .fabric = spec.fabric.preset,
-      .workers = static_cast<int>(runs.front()->workers.size()),
+      .workers = static_cast<int>(runs.front()->workers.size()) * runs.front()->ranks_alike,
       .servers = static_cast<int>(runs.front()->servers.size()),
       .threads = spec.compute.threads,
       .seed = spec.seed,
@@ -183,6 +183,14 @@ CellSummary SummarizeCell(const Lab& lab, const Cell& cell, const RunsOfCell& ru
   if (const std::string& why = runs.front()->not_simulated; !why.empty()) {
     summary.findings.push_back({.code = "NOT_SIMULATED", .text = why});
   }
+  summary.latency_share = runs.front()->latency_share;
+  if (runs.front()->ranks_alike > 1) {
+    summary.findings.push_back(
+        {.code = "CLOSED_FORM",
+         .text = absl::StrFormat("%d workers: computed by the closed form of the whole step, not "
+                                 "played message by message",
+                                 summary.workers)});
+  }
   return summary;
 }
 
@@ -198,7 +206,9 @@ void FillEfficiency(const Lab& lab, std::vector<CellSummary>& summaries,
       continue;
     }
     const auto alone = row_of.find({place.first, cell.baseline_index});
-    if (alone == row_of.end()) {
+    // A native step is wall time and its shaped network modelled time: they do not add up to one.
+    const bool mixed = cell.spec.compute.native() && !cell.spec.fabric.native();
+    if (alone == row_of.end() || mixed) {
       continue;
     }
     const double ideal =

@@ -10,6 +10,7 @@
 
 #include "report/comparison.h"
 #include "report/figures.h"
+#include "report/scaling_limit.h"
 
 namespace ranklab::report {
 namespace {
@@ -244,6 +245,9 @@ std::vector<std::string> WriteSentences(const Lab& lab, std::span<const CellSumm
     if (!HasScenario(part)) {
       CompareWithRing(part, groups, sentences);
       CompareNetworks(part, groups, sentences);
+      for (std::string& limit : DescribeScalingLimits(part.name, cells)) {
+        sentences.push_back(std::move(limit));
+      }
       continue;
     }
     const std::optional<experiment::SlowPhase> slow = SlowRankOf(part);

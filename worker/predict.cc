@@ -150,23 +150,44 @@ absl::StatusOr<StepPrediction> EstimateStep(const LabSpec& spec) {
   return PredictStep(with_ring);
 }
 
+namespace {
+
+// The exchange of all buckets together, ready at once, over such ports.
+absl::StatusOr<double> ExchangeSeconds(const LabSpec& spec, const fabric::LinkSpec& port) {
+  compute::CpuDevice device({.threads = 1});
+  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeModel(spec, device, /*max_samples=*/1));
+  const std::vector<Bucket> buckets = CutBuckets(*model, BucketsOf(spec));
+  const std::vector<Nanos> ready(buckets.size());
+  ASSIGN_OR_RETURN(const fabric::Overlap overlap, PredictExchange(spec, port, buckets, ready));
+  return SecondsOf(overlap.exposed);
+}
+
+absl::StatusOr<fabric::LinkSpec> UndisturbedPort(const LabSpec& spec) {
+  if (spec.fabric.native() || spec.asynchronous() || !spec.scenario.injections.empty() ||
+      std::holds_alternative<NoExchange>(spec.exchange.kind)) {
+    return Unimplemented("only an undisturbed synchronous exchange on a modelled fabric has one");
+  }
+  ASSIGN_OR_RETURN(const fabric::Preset preset, fabric::FindPreset(spec.fabric.preset));
+  return preset.port;
+}
+
+}  // namespace
+
 absl::StatusOr<double> PredictExposed(const LabSpec& spec) {
   if (spec.exchange.overlap) {
     ASSIGN_OR_RETURN(const StepPrediction prediction, PredictStep(spec));
     return prediction.exposed;
   }
-  if (spec.fabric.native() || spec.asynchronous() || !spec.scenario.injections.empty() ||
-      std::holds_alternative<NoExchange>(spec.exchange.kind)) {
-    return Unimplemented("only an undisturbed synchronous exchange on a modelled fabric has one");
-  }
-  compute::CpuDevice device({.threads = 1});
-  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeModel(spec, device, /*max_samples=*/1));
-  ASSIGN_OR_RETURN(const fabric::Preset preset, fabric::FindPreset(spec.fabric.preset));
-  const std::vector<Bucket> buckets = CutBuckets(*model, BucketsOf(spec));
-  const std::vector<Nanos> ready(buckets.size());
-  ASSIGN_OR_RETURN(const fabric::Overlap overlap,
-                   PredictExchange(spec, preset.port, buckets, ready));
-  return SecondsOf(overlap.exposed);
+  ASSIGN_OR_RETURN(const fabric::LinkSpec port, UndisturbedPort(spec));
+  return ExchangeSeconds(spec, port);
+}
+
+absl::StatusOr<double> PredictLatencyShare(const LabSpec& spec) {
+  ASSIGN_OR_RETURN(fabric::LinkSpec port, UndisturbedPort(spec));
+  ASSIGN_OR_RETURN(const double whole, ExchangeSeconds(spec, port));
+  port.alpha = Nanos::zero();
+  ASSIGN_OR_RETURN(const double without, ExchangeSeconds(spec, port));
+  return whole > 0 ? 1 - without / whole : 0;
 }
 
 }  // namespace ranklab::worker

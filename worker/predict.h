@@ -37,6 +37,11 @@ absl::StatusOr<StepPrediction> EstimateStep(const experiment::LabSpec& spec);
 // The exposed part alone: without overlap it needs no compute model.
 absl::StatusOr<double> PredictExposed(const experiment::LabSpec& spec);
 
+// Of the time of all buckets' exchanges, one after the other, the part that their messages' latency
+// makes: what a network of more bandwidth would not take away. In [0, 1].
+// Errors: as PredictExposed without overlap.
+absl::StatusOr<double> PredictLatencyShare(const experiment::LabSpec& spec);
+
 // Of the buckets' exchanges, given when each is ready.
 // Errors: Unimplemented, the algorithm has no closed form for this number of workers.
 absl::StatusOr<fabric::Overlap> PredictExchange(const experiment::LabSpec& spec,

@@ -168,6 +168,8 @@ experiment::NetworkRecord NetworkRecordOf(const v1::CellResult& result, Endpoint
   record.bandwidth_p90 = result.shape().achieved_bandwidth_p90();
   record.latency_median = Seconds(result.shape().latency_median_ns());
   record.latency_p90 = Seconds(result.shape().latency_p90_ns());
+  record.clock_offset = Seconds(result.clock_offset_ns());
+  record.clock_residual = Seconds(result.clock_residual_ns());
   if (result.has_account()) {
     const v1::NetworkAccount& account = result.account();
     record.judged = true;

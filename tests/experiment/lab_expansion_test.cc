@@ -182,6 +182,17 @@ TEST(Baselines, WeakScalingOverNetworksAndSeedsSharesOne) {
   EXPECT_THAT(baselines[0].settings, ElementsAre(Pair("train.batch_per_worker", "16")));
 }
 
+TEST(Parts, OneMaySayThatItIsSimulated) {
+  const std::string text = With("train", "train: {steps: 10, batch_per_worker: 16}") +
+                           "parts:\n"
+                           "  - {name: live}\n"
+                           "  - {name: wide, simulate: true, with: {cluster: {workers: 64}}}\n";
+  const Lab lab = Read(text);
+  EXPECT_FALSE(lab.parts[0].simulated);
+  EXPECT_TRUE(lab.parts[1].simulated);
+  EXPECT_THAT(Refusal(text, {"cluster.workers=all"}), ::testing::HasSubstr("wide is simulated"));
+}
+
 TEST(Baselines, ARowThatTheLabHasIsUsed) {
   const Lab lab = Read(With("train", "train: {steps: 10, batch_per_worker: 16}") + R"(
 parts:

@@ -42,12 +42,28 @@ function idealLine(workers: number[], perWorker: number): object {
     symbol: "none",
     color: ink(),
     lineStyle: { width: 1.5, type: "dashed", color: ink() },
-    data: [0, ...workers].map((count) => [count, count * perWorker]),
+    data: (isWide(workers) ? workers : [0, ...workers]).map((count) => [count, count * perWorker]),
   };
+}
+
+// Beyond this a curve's first points would lie on top of each other on a linear axis.
+const mostOnLinearAxis = 64;
+
+function isWide(workers: number[]): boolean {
+  return Math.max(...workers) > mostOnLinearAxis;
 }
 
 function workerAxis(workers: number[]): object {
   const most = Math.max(...workers);
+  if (isWide(workers)) {
+    return axis("workers", {
+      type: "log",
+      logBase: 2,
+      min: Math.min(...workers),
+      max: most,
+      axisLabel: { color: ink(), hideOverlap: true, formatter: (value: number) => significant(value) },
+    });
+  }
   return axis("workers", {
     type: "value",
     min: 0,
@@ -91,8 +107,7 @@ export function addScaling(parent: HTMLElement, part: string, all: Cell[]): void
         grid: { left: 64, right: 18, top: 14, bottom: 74 },
         xAxis: workerAxis(workers),
         yAxis: axis("", {
-          type: "value",
-          min: 0,
+          ...(isWide(workers) ? { type: "log" } : { type: "value", min: 0 }),
           axisLabel: { color: ink(), formatter: (value: number) => rate(value) },
         }),
         series: lines,
