@@ -161,7 +161,7 @@ export function readRun(): Run {
 
 // The rows `none` first in their part, as in the table on a terminal.
 function inReadingOrder(summary: Summary): Cell[] {
-  return partsOf(summary).flatMap((part) =>
+  return partsOf(summary.cells).flatMap((part) =>
     [true, false].flatMap((baseline) =>
       summary.cells.filter((cell) => cell.part === part && cell.baseline === baseline),
     ),
