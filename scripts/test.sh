@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs every test. Prints what it is about to do and how long
-# each stage took against its budget; the budgets add up to less than 50 minutes on two cores.
+# each stage took against its budget; the budgets add up to less than 45 minutes on two cores.
 #   scripts/test.sh [STAGE...]        stages: setup release sanitize; all of them by default
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -30,16 +30,16 @@ for name in "${stages[@]}"; do
       stage "install packages" 240 scripts/setup.sh test ;;
     release)
       stage "configure release" 15 cmake --preset release
-      stage "build release" 1080 cmake --build --preset release
-      stage "test release" 540 tests release -LE "soak|compose"
-      stage "test compose" 300 tests release -L compose ;;
+      stage "build release" 900 cmake --build --preset release
+      stage "test release" 480 tests release -LE "soak|compose"
+      stage "test compose" 270 tests release -L compose ;;
     sanitize)
       stage "configure asan" 15 cmake --preset asan
-      stage "build asan" 360 cmake --build --preset asan --target ranklab_unit_tests
+      stage "build asan" 300 cmake --build --preset asan --target ranklab_unit_tests
       stage "test asan" 60 tests asan -j2 -L "unit|sim|socket"
       stage "configure tsan" 15 cmake --preset tsan
-      stage "build tsan" 240 cmake --build --preset tsan --target ranklab_unit_tests
-      stage "test tsan" 120 tests tsan -j2 -L "unit|sim|socket" ;;
+      stage "build tsan" 220 cmake --build --preset tsan --target ranklab_unit_tests
+      stage "test tsan" 100 tests tsan -j2 -L "unit|sim|socket" ;;
     *)
       echo "test.sh: no stage $name; setup, release, sanitize" >&2; exit 2 ;;
   esac

@@ -19,6 +19,9 @@ export function duration(seconds: number): string {
 }
 
 export function rate(perSecond: number): string {
+  if (perSecond >= 1e9) {
+    return `${significant(perSecond / 1e9)} G/s`;
+  }
   if (perSecond >= 1e6) {
     return `${significant(perSecond / 1e6)} M/s`;
   }
