@@ -14,6 +14,7 @@
 #include "cli/build_id.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/lab_flags.h"
 #include "cli/lab_limits.h"
 #include "cli/lab_simulation.h"
 #include "cli/local_cluster.h"
@@ -31,14 +32,10 @@ namespace {
 
 constexpr Nanos kEndGrace = std::chrono::milliseconds(1000);
 
-struct RunFlags {
-  std::string lab;
-  std::vector<std::string> overrides;
-  std::string out = "runs";
+struct RunFlags : LabFlags {
   std::string coordinator;  // empty: processes of this machine
   int workers = 0;          // for `workers: all` on this machine
   double join_timeout_seconds = 20;
-  bool json = false;
 
   Nanos JoinTimeout() const { return Nanos(static_cast<std::int64_t>(join_timeout_seconds * 1e9)); }
 };
@@ -167,11 +164,22 @@ class LabRun {
 
   // The parts that the lab wants in virtual time, behind what was run.
   absl::Status Simulate() {
-    return recorder_->AddMore([this](RecordWriter& writer) {
-      return LabSimulation(lab_, writer)
-          .Run([](const experiment::Part& part) { return part.simulated; },
-               [](const std::string&) {});
-    });
+    const auto simulated = [](const experiment::Part& part) { return part.simulated; };
+    std::int64_t cells = 0;
+    for (const experiment::Part& part : lab_.parts) {
+      cells += simulated(part) ? static_cast<std::int64_t>(part.cells.size()) : 0;
+    }
+    if (cells == 0) {
+      return absl::OkStatus();
+    }
+    Progress progress(cells);
+    std::int64_t done = 0;
+    const auto before = [&](const std::string& name) -> absl::Status {
+      progress.Update(done++, name);
+      return interrupted_ ? absl::CancelledError("interrupted") : absl::OkStatus();
+    };
+    return recorder_->AddMore(
+        [&](RecordWriter& writer) { return LabSimulation(lab_, writer).Run(simulated, before); });
   }
 
   // One verdict, whoever is left to give it.
@@ -265,10 +273,7 @@ void AddRunCommand(CLI::App& app, int& exit_code) {
       "  ranklab run labs/compare.yaml --set repeats=1 --set fabric.time_scale=200\n"
       "  ranklab run labs/compare.yaml --coordinator 10.0.0.1:7070\n"
       "Exit code: 0 success, 1 a failed expectation, 2 a mistake in the input, 3 a lost peer.");
-  command->add_option("lab", flags->lab, "the lab file")->required();
-  command->add_option("--set", flags->overrides, "PATH=VALUE, on every part; may be repeated");
-  command->add_option("--out", flags->out, "folder for records; this run's is NAME-TIME below it")
-      ->capture_default_str();
+  AddLabFlags(*command, *flags);
   command
       ->add_option("--coordinator", flags->coordinator,
                    "run on the cluster of this coordinator, host:port")
@@ -280,7 +285,6 @@ void AddRunCommand(CLI::App& app, int& exit_code) {
                    "seconds to wait for the coordinator, and for members to join")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->add_flag("--json", flags->json, "print the summary as JSON in place of the table");
   command->callback([flags, &exit_code] { exit_code = RunLabCommand(*flags); });
 }
 

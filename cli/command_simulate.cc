@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/lab_flags.h"
 #include "cli/lab_simulation.h"
 #include "cli/print_outcome.h"
 #include "cli/progress.h"
@@ -23,12 +24,8 @@ namespace {
 using experiment::Cell;
 using experiment::Lab;
 
-struct SimulateFlags {
-  std::string lab;
-  std::vector<std::string> overrides;
-  std::string out = "runs";
+struct SimulateFlags : LabFlags {
   int workers = 0;  // for `workers: all`
-  bool json = false;
 };
 
 // Takes the number of workers for the cells that want all there are.
@@ -77,9 +74,11 @@ class Simulation {
     Progress progress(cells);
     std::int64_t done = 0;
     LabSimulation simulation(lab_, *writer_);
-    RETURN_IF_ERROR(
-        simulation.Run([](const experiment::Part&) { return true; },
-                       [&](const std::string& name) { progress.Update(done++, name); }));
+    RETURN_IF_ERROR(simulation.Run([](const experiment::Part&) { return true; },
+                                   [&](const std::string& name) {
+                                     progress.Update(done++, name);
+                                     return absl::OkStatus();
+                                   }));
     verdict_ = absl::StrFormat("%d cells simulated", simulation.simulated());
     if (simulation.not_simulated() > 0) {
       verdict_ += absl::StrFormat(", %d have no simulation", simulation.not_simulated());
@@ -133,13 +132,9 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
       "  ranklab simulate labs/compare.yaml --set cluster.workers=16\n"
       "  ranklab simulate labs/scaling.yaml\n"
       "Exit code: 0 success, 1 a failed expectation, 2 a mistake in the input.");
-  command->add_option("lab", flags->lab, "the lab file")->required();
-  command->add_option("--set", flags->overrides, "PATH=VALUE, on every part; may be repeated");
-  command->add_option("--out", flags->out, "folder for records; this run's is NAME-TIME below it")
-      ->capture_default_str();
+  AddLabFlags(*command, *flags);
   command->add_option("--workers", flags->workers, "workers for `workers: all`")
       ->check(CLI::Range(1, 1 << 20));
-  command->add_flag("--json", flags->json, "print the summary as JSON in place of the table");
   command->callback([flags, &exit_code] { exit_code = SimulateLab(*flags); });
 }
 

@@ -45,15 +45,15 @@ std::optional<std::string> WhyNot(const experiment::LabSpec& spec, std::int64_t 
 
 }  // namespace
 
-absl::Status LabSimulation::Run(absl::FunctionRef<bool(const experiment::Part&)> part,
-                                absl::FunctionRef<void(const std::string& name)> before) {
-  for (const experiment::Part& one : lab_.parts) {
-    if (!part(one)) {
+absl::Status LabSimulation::Run(absl::FunctionRef<bool(const experiment::Part&)> picked,
+                                absl::FunctionRef<absl::Status(const std::string& name)> before) {
+  for (const experiment::Part& part : lab_.parts) {
+    if (!picked(part)) {
       continue;
     }
-    for (const Cell& cell : one.cells) {
-      const std::string name = absl::StrFormat("%s cell %d", one.name, cell.index);
-      before(name);
+    for (const Cell& cell : part.cells) {
+      const std::string name = absl::StrFormat("%s cell %d", part.name, cell.index);
+      RETURN_IF_ERROR(before(name));
       if (const absl::Status simulated = Simulate(cell); !simulated.ok()) {
         return Annotate(simulated, name);
       }

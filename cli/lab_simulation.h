@@ -22,11 +22,12 @@ class LabSimulation {
 
   LabSimulation(const experiment::Lab& lab, RecordWriter& writer) : lab_(lab), writer_(writer) {}
 
-  // `part`: which ones; `before`: each cell, with its name. A cell that has no simulation gets a
-  // row that says why. Requires: a known number of workers in each cell. Errors: as
-  // sim::SimulateCell and RecordWriter::Add, after the name of the cell.
-  absl::Status Run(absl::FunctionRef<bool(const experiment::Part&)> part,
-                   absl::FunctionRef<void(const std::string& name)> before);
+  // The cells of the parts that `picked` wants. `before` runs before each, with its name; an error
+  // of it ends the simulation. A cell that has no simulation gets a row that says why. Requires: a
+  // known number of workers in each cell. Errors: `before`'s; as sim::SimulateCell and
+  // RecordWriter::Add, after the name of the cell.
+  absl::Status Run(absl::FunctionRef<bool(const experiment::Part&)> picked,
+                   absl::FunctionRef<absl::Status(const std::string& name)> before);
 
   int simulated() const { return simulated_; }
   int not_simulated() const { return not_simulated_; }

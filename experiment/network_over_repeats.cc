@@ -50,6 +50,9 @@ NetworkRecord OverRepeats(const RecordsOfEndpoint& records) {
   record.bandwidth_p90 = MedianOf(records, &NetworkRecord::bandwidth_p90);
   record.latency_median = MedianOf(records, &NetworkRecord::latency_median);
   record.latency_p90 = MedianOf(records, &NetworkRecord::latency_p90);
+  for (const NetworkRecord* one : records) {
+    record.clock_residual = std::max(record.clock_residual, one->clock_residual);
+  }
   if (record.judged) {
     fabric::NetworkVerdict verdict = JudgeMedians(record);
     record.held = verdict.held();

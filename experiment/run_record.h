@@ -50,7 +50,8 @@ struct NetworkRecord {
   double asked_bandwidth = 0, bandwidth_median = 0, bandwidth_p90 = 0;  // bytes per second
   double asked_latency = 0, latency_median = 0, latency_p90 = 0;        // seconds
   Bytes body_received = 0, body_claimed = 0;
-  // Of its process: the coordinator's clock = its own + offset, +- residual; 0, 0: one clock.
+  // Of its process: the coordinator's clock = its own + offset, +- residual; 0, 0: one clock. Over
+  // repeats the last offset and the largest residual.
   double clock_offset = 0, clock_residual = 0;  // seconds
 };
 
@@ -69,7 +70,6 @@ struct WorkerRecord {
   std::int64_t samples = 0, steps = 0;
   std::int64_t messages = 0, could_not_keep_up = 0;
   std::vector<std::int64_t> lateness_log2_us{};
-  Nanos clock_offset{}, clock_residual{};
   NetworkRecord network{};
   std::vector<MemoryRecord> memory{};
 };
@@ -174,7 +174,6 @@ struct CellSummary {
   std::vector<double> passes_per_rank{};
   std::vector<NetworkRecord> network{};  // workers, then servers (network_over_repeats.h)
   std::vector<MemoryRecord> memory{};    // by rank and kind, of the last repeat
-  double clock_residual_seconds = 0;     // the largest of the workers, over the repeats
   std::vector<Finding> findings{};
 };
 

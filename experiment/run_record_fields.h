@@ -122,7 +122,6 @@ void Describe(Archive& archive, CellSummary& cell) {
   archive("passes_per_rank", cell.passes_per_rank);
   archive("network", cell.network);
   archive("memory", cell.memory);
-  archive("clock_residual_seconds", cell.clock_residual_seconds);
   archive("findings", cell.findings);
 }
 

@@ -151,9 +151,6 @@ void FillNetwork(const RunsOfCell& runs, CellSummary& summary) {
   }
   for (const CellRun* run : runs) {
     for (const WorkerRecord& worker : run->workers) {
-      summary.clock_residual_seconds =
-          std::max(summary.clock_residual_seconds,
-                   std::chrono::duration<double>(worker.clock_residual).count());
       summary.messages += worker.messages;
       summary.could_not_keep_up += worker.could_not_keep_up;
       auto& histogram = summary.lateness_log2_us;

@@ -199,8 +199,6 @@ experiment::WorkerRecord WorkerRecordOf(const v1::CellResult& result, Rank rank)
   record.could_not_keep_up = result.shape().could_not_keep_up();
   record.lateness_log2_us.assign(result.shape().lateness_log2_us().begin(),
                                  result.shape().lateness_log2_us().end());
-  record.clock_offset = Nanos(result.clock_offset_ns());
-  record.clock_residual = Nanos(result.clock_residual_ns());
   record.network = NetworkRecordOf(result, {Role::kWorker, rank});
   for (const v1::MemoryUse& use : result.memory()) {
     experiment::MemoryRecord& memory = record.memory.emplace_back();

@@ -109,14 +109,23 @@ TEST_F(ControlPlaneTest, AClientThatDoesNotReadIsDroppedByNameAndThePoolStays) {
   next.GoAway();
 }
 
-TEST_F(ControlPlaneTest, AClientThatIsHeldUpGetsItsVerdictBeforeTheProcessEnds) {
-  Join();
-  Join();
-  Client& client = NewClient();
-  client.held_up = true;
-  client.unread = 10 << 20;
-  plane.RunLab(LabRequest(/*dismiss_pool=*/true), client);
-  Work();
+class HeldUpClientTest : public ControlPlaneTest {
+ protected:
+  // Its lab has come to its end, and it has 10 MiB of events to read.
+  Client& LabOfAHeldUpClient() {
+    Join();
+    Join();
+    Client& client = NewClient();
+    client.held_up = true;
+    client.unread = 10 << 20;
+    plane.RunLab(LabRequest(/*dismiss_pool=*/true), client);
+    Work();
+    return client;
+  }
+};
+
+TEST_F(HeldUpClientTest, GetsItsVerdictBeforeTheProcessEnds) {
+  Client& client = LabOfAHeldUpClient();
   ASSERT_TRUE(client.sent.back().has_verdict());
   Pass(seconds(25));
   client.unread = 5 << 20;  // slow, but it reads
@@ -127,14 +136,8 @@ TEST_F(ControlPlaneTest, AClientThatIsHeldUpGetsItsVerdictBeforeTheProcessEnds) 
   EXPECT_THAT(finished, testing::ElementsAre(0));
 }
 
-TEST_F(ControlPlaneTest, AClientThatTakesNothingIsGivenUp) {
-  Join();
-  Join();
-  Client& client = NewClient();
-  client.held_up = true;
-  client.unread = 10 << 20;
-  plane.RunLab(LabRequest(/*dismiss_pool=*/true), client);
-  Work();
+TEST_F(HeldUpClientTest, IsGivenUpWhenItTakesNothing) {
+  Client& client = LabOfAHeldUpClient();
   Pass(seconds(31));
   EXPECT_THAT(finished, testing::ElementsAre(0));
   client.GoAway();
