@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class App;
+}
 
 namespace ranklab::cli {
 
@@ -16,12 +18,6 @@ struct LabFlags {
 };
 
 // `flags` must outlive the parsing.
-inline void AddLabFlags(CLI::App& command, LabFlags& flags) {
-  command.add_option("lab", flags.lab, "the lab file")->required();
-  command.add_option("--set", flags.overrides, "PATH=VALUE, on every part; may be repeated");
-  command.add_option("--out", flags.out, "folder for records; this run's is NAME-TIME below it")
-      ->capture_default_str();
-  command.add_flag("--json", flags.json, "print the summary as JSON in place of the table");
-}
+void AddLabFlags(CLI::App& command, LabFlags& flags);
 
 }  // namespace ranklab::cli
