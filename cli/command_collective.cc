@@ -23,8 +23,9 @@ constexpr int kRepeatsAgainstRivals = 5;
 struct Flags {
   SweepOptions sweep;
   double timeout_seconds = 30;
+  int spin_microseconds = 0;
   int repeats = 0;  // 0: chosen
-  bool no_checksums = false;
+  bool checksums = false;
   bool rivals = false;
   bool json = false;
 };
@@ -50,7 +51,7 @@ class CollectiveTable {
 
   absl::Status Run(const std::vector<Trial>& trials) {
     RETURN_IF_ERROR(Start());
-    Print(PrintHead(flags_.sweep, !flags_.no_checksums));
+    Print(PrintHead(flags_.sweep, flags_.checksums));
     for (const Trial& trial : trials) {
       if (rows_.empty() || rows_.back().trial.algorithm != trial.algorithm) {
         Print(PrintAlgorithm(trial));
@@ -61,7 +62,7 @@ class CollectiveTable {
     }
     Print(PrintTail(rows_, flags_.sweep));
     if (flags_.json) {
-      std::printf("%s", PrintJson(rows_, flags_.sweep, !flags_.no_checksums).c_str());
+      std::printf("%s", PrintJson(rows_, flags_.sweep, flags_.checksums).c_str());
     }
     return absl::OkStatus();
   }
@@ -72,8 +73,9 @@ class CollectiveTable {
   // Rivals first: one that is missing shows before anything is measured.
   absl::Status Start() {
     const ContestantOptions options{.ranks = flags_.sweep.ranks,
-                                    .checksums = !flags_.no_checksums,
-                                    .timeout_seconds = flags_.timeout_seconds};
+                                    .checksums = flags_.checksums,
+                                    .timeout_seconds = flags_.timeout_seconds,
+                                    .spin_microseconds = flags_.spin_microseconds};
     if (flags_.rivals) {
       for (const auto start : {StartOpenMpi, StartGloo}) {
         ASSIGN_OR_RETURN(std::unique_ptr<Contestant> rival, start(options));
@@ -210,7 +212,12 @@ void AddCollectiveCommand(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->add_option("--repeats", flags->repeats, "of each row, the median counts (1; rivals: 5)")
       ->check(CLI::Range(1, 10'000));
-  command->add_flag("--no-checksums", flags->no_checksums, "leave bodies to TCP's own checksum");
+  command->add_flag("--checksums", flags->checksums, "hash bodies as between hosts");
+  command
+      ->add_option("--spin", flags->spin_microseconds,
+                   "microseconds that a rank without work looks for some before it sleeps")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
   command->add_flag("--rivals", flags->rivals, "Open MPI over TCP and gloo in turn with ranklab");
   command->add_flag("--json", flags->json, "print JSON in place of the table");
   command->callback([flags, &exit_code] { exit_code = RunCollective(*flags); });
@@ -222,7 +229,8 @@ void AddCollectiveRankCommand(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("collective-rank")->group("");
   command->add_option("--rank", options->rank)->required();
   command->add_option("--timeout", options->timeout_seconds)->required();
-  command->add_flag("!--no-checksums", options->checksums);
+  command->add_option("--spin", options->spin_microseconds);
+  command->add_flag("--checksums", options->checksums);
   command->callback([options, &exit_code] { exit_code = RunRankProcess(*options); });
 }
 

@@ -14,7 +14,11 @@ namespace ranklab::collectives {
 namespace {
 
 constexpr Bytes kIdleLandings = 64 << 20;
-constexpr Bytes kPiece = 512 << 10;
+// Pieces of a rank's block: a few, so that sending, receiving and reducing overlap, as long as they
+// are worth a message each; then so many that one stays in the cache until it is reduced.
+constexpr int kWantedPieces = 4;
+constexpr Bytes kLeastPiece = 128 << 10;
+constexpr Bytes kMostPiece = 512 << 10;
 constexpr int kMostPieces = 64;
 
 absl::Status CheckGroup(const ProcessGroup& group, Endpoint self) {
@@ -37,8 +41,10 @@ absl::Status CheckGroup(const ProcessGroup& group, Endpoint self) {
 
 // For a buffer of `size` bytes on `ranks` ranks: see CommunicatorOptions.
 int PiecesBySize(Bytes size, Bytes ranks) {
+  const Bytes block = size / ranks;
   int pieces = 1;
-  while (pieces < kMostPieces && size / ranks > pieces * kPiece) {
+  while (pieces < kMostPieces && (block > pieces * kMostPiece ||
+                                  (pieces < kWantedPieces && block >= 2 * pieces * kLeastPiece))) {
     pieces *= 2;
   }
   return pieces;

@@ -18,7 +18,7 @@ struct CommunicatorOptions {
   // A name of schedule/catalog.h. Collectives that do not know it take the catalog's first of
   // theirs.
   std::string algorithm = "ring";
-  // 0: by size. A power of two, so that a rank's block travels in pieces of about 512 KiB: one is
+  // 0: by size, a power of two, so that a rank's block travels in pieces of 128 to 512 KiB: one is
   // reduced, still in the cache, while the next arrives.
   int chunks_per_rank = 1;
   int channels = 2;  // as BuildOptions, also below

@@ -4,11 +4,10 @@
 #include <span>
 #include <vector>
 
-#include <xxhash.h>
-
 #include "compute/operations.h"
 #include "core/check.h"
 #include "core/status.h"
+#include "core/xxh3.h"
 #include "worker/batch.h"
 
 namespace ranklab::worker {

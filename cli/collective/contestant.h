@@ -30,8 +30,9 @@ class Contestant {
 
 struct ContestantOptions {
   int ranks = 2;
-  bool checksums = true;
+  bool checksums = false;
   double timeout_seconds = 30;
+  int spin_microseconds = 0;  // of ranklab's loops; Open MPI always spins, gloo never
 };
 
 // Each starts its ranks as processes of this machine and returns once they are connected.

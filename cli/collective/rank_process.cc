@@ -85,7 +85,9 @@ class Repetition : public std::enable_shared_from_this<Repetition> {
 class RankProcess {
  public:
   explicit RankProcess(const RankProcessOptions& options)
-      : options_(options), timeout_(static_cast<std::int64_t>(options.timeout_seconds * 1e9)) {}
+      : options_(options),
+        timeout_(static_cast<std::int64_t>(options.timeout_seconds * 1e9)),
+        loop_(std::chrono::microseconds(options.spin_microseconds)) {}
 
   ~RankProcess() {
     RunOnLoop(loop_, [this] {
@@ -97,8 +99,11 @@ class RankProcess {
 
   // Until standard input ends, or with an error.
   absl::Status Run() {
-    ASSIGN_OR_RETURN(port_, transport::TcpPort::Listen(loop_, "127.0.0.1:0",
-                                                       {.body_checksums = options_.checksums}));
+    ASSIGN_OR_RETURN(port_, transport::TcpPort::Listen(
+                                loop_, "127.0.0.1:0",
+                                {.body_checksums = options_.checksums
+                                                       ? transport::BodyChecksums::kAlways
+                                                       : transport::BodyChecksums::kBetweenHosts}));
     Say(std::to_string(port_->port()));
     ASSIGN_OR_RETURN(const std::string ports, Hear());
     RETURN_IF_ERROR(Connect(ports));

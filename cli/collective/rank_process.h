@@ -8,8 +8,9 @@ namespace ranklab::cli {
 
 struct RankProcessOptions {
   Rank rank = 0;
-  bool checksums = true;        // over bodies: TcpOptions
+  bool checksums = false;       // over bodies, which within a host have none
   double timeout_seconds = 30;  // of one collective
+  int spin_microseconds = 0;    // LiveLoop
 };
 
 // Says a line each: its port; "ready" once connected; the measurement of each trial. An error is a

@@ -18,9 +18,10 @@ class RanklabContestant final : public Contestant {
     for (int rank = 0; rank < options_.ranks; ++rank) {
       Launch launch{.name = absl::StrFormat("rank %d", rank),
                     .arguments = {"collective-rank", "--rank", std::to_string(rank), "--timeout",
-                                  absl::StrFormat("%g", options_.timeout_seconds)}};
-      if (!options_.checksums) {
-        launch.arguments.push_back("--no-checksums");
+                                  absl::StrFormat("%g", options_.timeout_seconds), "--spin",
+                                  std::to_string(options_.spin_microseconds)}};
+      if (options_.checksums) {
+        launch.arguments.push_back("--checksums");
       }
       RETURN_IF_ERROR(ranks_.Start(std::move(launch)));
     }

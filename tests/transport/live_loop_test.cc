@@ -14,6 +14,18 @@ namespace {
 
 using std::chrono::milliseconds;
 
+TEST(LiveLoop, OneThatSpinsRunsPostsAndTimersWhileItSpinsAndAfter) {
+  for (const Nanos spin : {Nanos(std::chrono::microseconds(1)), Nanos(std::chrono::hours(1))}) {
+    LiveLoop loop(spin);
+    for (const Nanos pause : {Nanos::zero(), Nanos(std::chrono::milliseconds(5))}) {
+      Ending ran;
+      loop.RunAt(loop.Now() + pause, [done = ran.Done()]() mutable { done(absl::OkStatus()); });
+      EXPECT_TRUE(ran.Wait().ok());
+    }
+    loop.Stop();
+  }
+}
+
 TEST(LiveLoop, RunsPostedTasksInOrderAndNeverInline) {
   LiveLoop loop;
   std::vector<int> order;

@@ -13,6 +13,7 @@
 #include "core/random.h"
 #include "core/status.h"
 #include "tests/transport/tcp_node.h"
+#include "transport/tcp/frame.h"
 
 namespace ranklab::transport {
 namespace {
@@ -38,7 +39,8 @@ void Connect(std::deque<TcpNode>& nodes, const MessengerOptions& options = {.gen
 }
 
 TEST(TcpWire, MovesMessagesOfEverySizeBothWays) {
-  for (const bool checksums : {true, false}) {
+  for (const BodyChecksums checksums :
+       {BodyChecksums::kNever, BodyChecksums::kBetweenHosts, BodyChecksums::kAlways}) {
     std::deque<TcpNode> nodes;
     nodes.emplace_back(Worker(0), TcpOptions{checksums});
     nodes.emplace_back(Worker(1), TcpOptions{checksums});
@@ -62,6 +64,29 @@ TEST(TcpWire, MovesMessagesOfEverySizeBothWays) {
       ASSERT_EQ(got_there, there);
       ASSERT_EQ(got_back, back);
     }
+  }
+}
+
+// Of a body; headers always have theirs.
+TEST(TcpWire, ChecksumsAreLeftOutWithinAHostUnlessTheyAreAskedFor) {
+  for (const BodyChecksums checksums :
+       {BodyChecksums::kNever, BodyChecksums::kBetweenHosts, BodyChecksums::kAlways}) {
+    std::deque<TcpNode> nodes;
+    nodes.emplace_back(Worker(0), TcpOptions{checksums});
+    nodes.emplace_back(Worker(1), TcpOptions{checksums});
+    Connect(nodes);
+    const Storage body(100);
+    Storage received(body.size());
+    Ending send, recv;
+    nodes[1].Recv(Worker(0), {.generation = 1}, LandingOf(received), recv);
+    nodes[0].Send(Worker(1), {.generation = 1}, PayloadOf(body), send);
+    ASSERT_EQ(recv.Wait(), absl::OkStatus());
+    ASSERT_EQ(send.Wait(), absl::OkStatus());
+    const Bytes trailer = checksums == BodyChecksums::kAlways ? Bytes{kTrailerBytes} : 0;
+    nodes[1].loop().RunAndWait([&] {
+      EXPECT_EQ(nodes[1].wire().counters(Worker(0)).wire_received,
+                static_cast<Bytes>(kHeaderBytes + body.size()) + trailer);
+    });
   }
 }
 

@@ -5,10 +5,9 @@
 #include <memory>
 #include <type_traits>
 
-#include <xxhash.h>
-
 #include "core/check.h"
 #include "core/status.h"
+#include "core/xxh3.h"
 #include "transport/grpc/proto_bytes.h"
 
 namespace ranklab::transport {

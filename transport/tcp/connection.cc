@@ -23,13 +23,20 @@ constexpr Bytes kPiece = 256 << 10;
 
 }  // namespace
 
-Connection::Connection(asio::io_context& io, Endpoint peer, bool body_checksums)
-    : io_(io), peer_(peer), body_checksums_(body_checksums), buffer_(kReadAhead) {}
+Connection::Connection(asio::io_context& io, Endpoint peer, BodyChecksums body_checksums)
+    : io_(io),
+      peer_(peer),
+      body_checksums_(body_checksums),
+      hash_bodies_(body_checksums != BodyChecksums::kNever),
+      buffer_(kReadAhead) {}
 
 void Connection::Attach(tcp::socket socket) {
   RANKLAB_CHECK(!socket_, "%s is connected already", NameOf(peer_));
   socket_ = std::move(socket);
   TuneSocket(*socket_);
+  if (body_checksums_ == BodyChecksums::kBetweenHosts && IsWithinHost(*socket_)) {
+    hash_bodies_ = false;
+  }
   StartIfReady();
 }
 
@@ -52,7 +59,7 @@ void Connection::StartIfReady() {
 void Connection::Send(const MessageHeader& header, Payload body, DoneFn sent) {
   RANKLAB_CHECK(header.size == body.size, "header %d, body %d", header.size, body.size);
   RANKLAB_CHECK(body.data != nullptr || body.size == 0, "sizes without bytes do not travel by TCP");
-  const bool has_trailer = body_checksums_ && (body.size > 0 || !header.error.empty());
+  const bool has_trailer = hash_bodies_ && (body.size > 0 || !header.error.empty());
   queue_.push_back(
       {EncodeHeader(header, has_trailer), header.error, body, std::move(sent), has_trailer, {}});
   if (socket_ || !ended_.ok()) {

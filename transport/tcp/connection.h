@@ -16,6 +16,7 @@
 #include "core/endpoint.h"
 #include "core/event_loop.h"
 #include "transport/tcp/asio.h"
+#include "transport/tcp/body_checksums.h"
 #include "transport/tcp/frame.h"
 #include "transport/wire.h"
 
@@ -25,7 +26,7 @@ namespace ranklab::transport {
 // touched by a coroutine whose connection has ended: each checks after every wait.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(asio::io_context& io, Endpoint peer, bool body_checksums);
+  Connection(asio::io_context& io, Endpoint peer, BodyChecksums body_checksums);
 
   // Until then messages to send wait.
   void Attach(tcp::socket socket);
@@ -78,7 +79,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   asio::io_context& io_;
   const Endpoint peer_;
-  const bool body_checksums_;
+  const BodyChecksums body_checksums_;
+  bool hash_bodies_;  // until the socket says better
   std::optional<tcp::socket> socket_;
   WireSink* sink_ = nullptr;
   bool reading_ = false;

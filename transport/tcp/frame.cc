@@ -2,10 +2,9 @@
 
 #include <cstring>
 
-#include <xxhash.h>
-
 #include "core/check.h"
 #include "core/status.h"
+#include "core/xxh3.h"
 #include "transport/tcp/byte_order.h"
 
 namespace ranklab::transport {

@@ -32,10 +32,16 @@ Nanos ClockNow() { return Clock::now().time_since_epoch(); }
 // One Asio timer stands for the first of our own: Asio does not order timers of equal time.
 class LiveLoop::Core {
  public:
-  Core() : work_(io_.get_executor()), alarm_(io_) {
+  explicit Core(Nanos spin) : spin_(spin), work_(io_.get_executor()), alarm_(io_) {
     next_heartbeat_ = ClockNow() + kHeartbeat;
     Beat();
-    thread_ = std::thread([this] { io_.run(); });
+    thread_ = std::thread([this] {
+      if (spin_ > Nanos::zero()) {
+        RunSpinning();
+      } else {
+        io_.run();
+      }
+    });
   }
 
   asio::io_context& io() { return io_; }
@@ -75,6 +81,20 @@ class LiveLoop::Core {
   }
 
  private:
+  void RunSpinning() {
+    Nanos until = ClockNow() + spin_;
+    while (!io_.stopped()) {
+      if (io_.poll() > 0) {
+        until = ClockNow() + spin_;
+      } else if (ClockNow() < until) {
+        std::this_thread::yield();  // to a peer that shares the core
+      } else {
+        io_.run_one();
+        until = ClockNow() + spin_;
+      }
+    }
+  }
+
   using Key = std::pair<Nanos, std::uint64_t>;  // when, order of the call
 
   void Add(Nanos when, std::uint64_t order, Task task) {
@@ -138,6 +158,7 @@ class LiveLoop::Core {
     });
   }
 
+  const Nanos spin_;
   asio::io_context io_;  // not for one thread only: that would reorder posts from the loop
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   asio::steady_timer alarm_;
@@ -151,7 +172,7 @@ class LiveLoop::Core {
   std::thread thread_;
 };
 
-LiveLoop::LiveLoop() : core_(std::make_unique<Core>()) {}
+LiveLoop::LiveLoop(Nanos spin) : core_(std::make_unique<Core>(spin)) {}
 
 LiveLoop::~LiveLoop() { Stop(); }
 

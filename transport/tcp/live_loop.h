@@ -13,8 +13,10 @@ namespace ranklab::transport {
 
 class LiveLoop final : public EventLoop {
  public:
-  LiveLoop();  // starts the loop's thread; the epoch is the steady clock's own, equal for all
-               // processes of one machine
+  // Starts the loop's thread; the epoch is the steady clock's own, equal for all processes of one
+  // machine. When there is nothing to do, the thread looks for work for `spin` before it sleeps:
+  // what comes meanwhile is handled without waking it, for the price of a core.
+  explicit LiveLoop(Nanos spin = Nanos::zero());
   ~LiveLoop() override;  // Stop()
 
   Nanos Now() const override;

@@ -88,6 +88,13 @@ void TuneSocket(tcp::socket& socket) {
   socket.set_option(tcp::no_delay(true), ignored);
 }
 
+bool IsWithinHost(const tcp::socket& socket) {
+  error_code local_error, remote_error;
+  const tcp::endpoint local = socket.local_endpoint(local_error);
+  const tcp::endpoint remote = socket.remote_endpoint(remote_error);
+  return !local_error && !remote_error && local.address() == remote.address();
+}
+
 bool PeerIsSilentAndThere(tcp::socket& socket) {
   char byte = 0;
   const ssize_t count = ::recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);

@@ -25,6 +25,9 @@ absl::StatusOr<tcp::acceptor> ListenOn(asio::io_context& io, const std::string& 
 // For data between ranks: no Nagle, not inherited by programs that this process starts.
 void TuneSocket(tcp::socket& socket);
 
+// Whether both ends have one address: what is sent stays in this machine.
+bool IsWithinHost(const tcp::socket& socket);
+
 // Whether the other side has neither closed nor sent anything that was not read.
 bool PeerIsSilentAndThere(tcp::socket& socket);
 

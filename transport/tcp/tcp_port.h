@@ -6,14 +6,14 @@
 
 #include <absl/status/statusor.h>
 
+#include "transport/tcp/body_checksums.h"
 #include "transport/tcp/live_loop.h"
 #include "transport/wire.h"
 
 namespace ranklab::transport {
 
 struct TcpOptions {
-  // XXH3 over what the messages carry, besides that over their headers. The sender decides.
-  bool body_checksums = true;
+  BodyChecksums body_checksums = BodyChecksums::kBetweenHosts;
 };
 
 class TcpPort final : public WirePort {

@@ -39,8 +39,8 @@ bool ConnectedToItself(const tcp::socket& socket) {
 
 }  // namespace
 
-TcpConnections::TcpConnections(LiveLoop& loop, const WireOptions& options, bool body_checksums,
-                               DoneFn ready)
+TcpConnections::TcpConnections(LiveLoop& loop, const WireOptions& options,
+                               BodyChecksums body_checksums, DoneFn ready)
     : loop_(loop), options_(options), opened_at_(loop.Now()), ready_(std::move(ready)) {
   for (const WirePeer& peer : options_.peers) {
     RANKLAB_CHECK(peer.endpoint != options_.self, "%s among its own peers", NameOf(options_.self));

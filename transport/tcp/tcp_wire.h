@@ -21,7 +21,8 @@ namespace ranklab::transport {
 // ones by the port. Shared with the coroutines that dial.
 class TcpConnections : public std::enable_shared_from_this<TcpConnections> {
  public:
-  TcpConnections(LiveLoop& loop, const WireOptions& options, bool body_checksums, DoneFn ready);
+  TcpConnections(LiveLoop& loop, const WireOptions& options, BodyChecksums body_checksums,
+                 DoneFn ready);
 
   // After construction, once.
   void Start();
