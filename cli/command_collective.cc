@@ -185,7 +185,8 @@ void AddSweepFlags(CLI::App& command, SweepOptions& sweep) {
   command.add_option("-c,--check", sweep.check, "0: results are not verified")
       ->capture_default_str();
   command.add_option("-o,--op", sweep.op, "sum, max, min or all")->capture_default_str();
-  command.add_option("-d,--datatype", sweep.dtype, "float, int32 or all")->capture_default_str();
+  command.add_option("-d,--datatype", sweep.dtype, "float, half, bfloat16, int32 or all")
+      ->capture_default_str();
   command.add_option("-r,--root", sweep.root, "of broadcast and reduce")->capture_default_str();
   command
       .add_option("--chunks", sweep.chunks,

@@ -14,7 +14,7 @@ using compute::ReduceOp;
 constexpr Collective kCollectives[] = {Collective::kAllReduce,     Collective::kAllGather,
                                        Collective::kReduceScatter, Collective::kBroadcast,
                                        Collective::kReduce,        Collective::kAllToAll};
-constexpr DType kTypes[] = {DType::kFloat32, DType::kInt32};
+constexpr DType kTypes[] = {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kInt32};
 constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kMax, ReduceOp::kMin};
 constexpr std::size_t kMostSizes = 100'000;
 

@@ -1,8 +1,11 @@
 #include "cli/collective/trial_buffers.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <span>
 
+#include "compute/cpu_convert.h"
 #include "core/check.h"
 #include "core/random.h"
 
@@ -16,6 +19,41 @@ using compute::ReduceOp;
 // The largest whole number up to which bfloat16 has them all.
 constexpr int kExactBelow = 256;
 constexpr std::uint64_t kSeed = 7;
+
+// use(begin, values): the elements from `begin` on, a piece at a time.
+template <typename Use>
+void ForEachPiece(std::int64_t elements, Use use) {
+  constexpr std::int64_t kPiece = 2048;
+  std::array<float, kPiece> values;
+  for (std::int64_t begin = 0; begin < elements; begin += kPiece) {
+    use(begin,
+        std::span(values).first(static_cast<std::size_t>(std::min(kPiece, elements - begin))));
+  }
+}
+
+// Values to and from the elements of `view` from `begin` on, whatever their type.
+void Store(std::span<const float> values, const compute::TensorView& view, std::int64_t begin) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  const compute::TensorView to = compute::Slice(view, begin, begin + count);
+  if (compute::Is16Bit(view.dtype)) {
+    compute::Narrow(values.data(), view.dtype, to.data, count);
+  } else if (view.dtype == DType::kInt32) {
+    std::ranges::copy(values, compute::HostValues<std::int32_t>(to).begin());
+  } else {
+    std::ranges::copy(values, compute::HostValues<float>(to).begin());
+  }
+}
+void Load(const compute::TensorView& view, std::int64_t begin, std::span<float> values) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  const compute::TensorView from = compute::Slice(view, begin, begin + count);
+  if (compute::Is16Bit(view.dtype)) {
+    compute::Widen(from.data, view.dtype, values.data(), count);
+  } else if (view.dtype == DType::kInt32) {
+    std::ranges::copy(compute::HostValues<std::int32_t>(from), values.begin());
+  } else {
+    std::ranges::copy(compute::HostValues<float>(from), values.begin());
+  }
+}
 
 }  // namespace
 
@@ -55,18 +93,14 @@ void TrialBuffers::Fill() {
   if (!IsSender()) {
     return;
   }
-  trial_.dtype == DType::kInt32 ? FillAs<std::int32_t>() : FillAs<float>();
-}
-
-template <typename T>
-void TrialBuffers::FillAs() {
-  const std::span<T> values =
-      compute::HostValues<T>(trial_.in_place ? output() : input())
-          .subspan(static_cast<std::size_t>(trial_.in_place ? sent_begin_ : 0),
-                   static_cast<std::size_t>(sent_));
-  for (std::int64_t i = 0; i < sent_; ++i) {
-    values[static_cast<std::size_t>(i)] = static_cast<T>(ValueAt(rank_, i));
-  }
+  const compute::TensorView sent =
+      trial_.in_place ? compute::Slice(output(), sent_begin_, sent_begin_ + sent_) : input();
+  ForEachPiece(sent_, [&](std::int64_t begin, std::span<float> values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<float>(ValueAt(rank_, begin + static_cast<std::int64_t>(i)));
+    }
+    Store(values, sent, begin);
+  });
 }
 
 void TrialBuffers::CopyIn() {
@@ -79,17 +113,16 @@ void TrialBuffers::CopyIn() {
 }
 
 std::int64_t TrialBuffers::CountWrong() const {
-  return trial_.dtype == DType::kInt32 ? CountWrongAs<std::int32_t>() : CountWrongAs<float>();
-}
-
-template <typename T>
-std::int64_t TrialBuffers::CountWrongAs() const {
-  const std::span<const T> values =
-      compute::HostValues<T>(output()).subspan(static_cast<std::size_t>(result_begin_));
+  const compute::TensorView result =
+      compute::Slice(output(), result_begin_, result_begin_ + result_);
   std::int64_t wrong = 0;
-  for (std::int64_t i = 0; i < result_; ++i) {
-    wrong += values[static_cast<std::size_t>(i)] == static_cast<T>(ExpectedAt(i)) ? 0 : 1;
-  }
+  ForEachPiece(result_, [&](std::int64_t begin, std::span<float> values) {
+    Load(result, begin, values);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const int expected = ExpectedAt(begin + static_cast<std::int64_t>(i));
+      wrong += values[i] == static_cast<float>(expected) ? 0 : 1;
+    }
+  });
   return wrong;
 }
 

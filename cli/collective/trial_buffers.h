@@ -22,7 +22,7 @@ struct TrialMemory {
 // index there, so one that went to the wrong place shows.
 class TrialBuffers {
  public:
-  // Requires: trial.dtype is float32 or int32; at most kMostRanks ranks.
+  // Requires: at most kMostRanks ranks.
   TrialBuffers(const Trial& trial, int ranks, Rank rank, TrialMemory& memory);
 
   static constexpr int kMostRanks = 64;
@@ -47,10 +47,6 @@ class TrialBuffers {
   int ReducedAt(std::int64_t index) const;
   int ExpectedAt(std::int64_t index) const;
   bool IsSender() const;
-  template <typename T>
-  void FillAs();
-  template <typename T>
-  std::int64_t CountWrongAs() const;
 
   const Trial trial_;
   const int ranks_;

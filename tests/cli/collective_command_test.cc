@@ -50,7 +50,7 @@ TEST(Sweep, NamesWhatWouldBeRight) {
   };
   EXPECT_THAT(message({.algorithm = "rign"}), HasSubstr("one of: ring, bidirectional_ring"));
   EXPECT_THAT(message({.collective = "alltoallv"}), HasSubstr("all_gather"));
-  EXPECT_THAT(message({.dtype = "fp8"}), HasSubstr("one of: float, int32"));
+  EXPECT_THAT(message({.dtype = "fp8"}), HasSubstr("one of: float, half, bfloat16, int32"));
   EXPECT_THAT(message({.op = "avg"}), HasSubstr("one of: sum, max, min"));
   EXPECT_THAT(message({.min_bytes = 2, .max_bytes = 1}), HasSubstr("-e 1 is smaller than -b 2"));
   EXPECT_THAT(message({.min_bytes = 0, .step_factor = 2}), HasSubstr("stays 0"));
@@ -79,7 +79,8 @@ TEST(Trial, IsReadBackFromItsLine) {
 // One rank is its own group: what it sends is what it gets.
 TEST(TrialBuffers, FindTheCopyOfOneRankRightAndEveryChangedElementWrong) {
   for (const Collective collective : kCollectives) {
-    for (const auto dtype : {compute::DType::kFloat32, compute::DType::kInt32}) {
+    for (const auto dtype : {compute::DType::kFloat32, compute::DType::kFloat16,
+                             compute::DType::kBFloat16, compute::DType::kInt32}) {
       TrialMemory memory;
       TrialBuffers buffers({.collective = collective, .dtype = dtype, .count = 100}, 1, 0, memory);
       buffers.Fill();
@@ -89,8 +90,9 @@ TEST(TrialBuffers, FindTheCopyOfOneRankRightAndEveryChangedElementWrong) {
         memory.output = memory.input;
       }
       EXPECT_EQ(buffers.CountWrong(), 0) << NcclName(collective);
-      memory.output[4 * 17 + 1] ^= std::byte{1};
-      memory.output[4 * 99 + 3] ^= std::byte{1};
+      const auto size = static_cast<std::size_t>(compute::SizeOf(dtype));
+      memory.output[17 * size] ^= std::byte{1};
+      memory.output[100 * size - 1] ^= std::byte{1};
       EXPECT_EQ(buffers.CountWrong(), 2) << NcclName(collective);
     }
   }
