@@ -28,7 +28,7 @@ TEST(CollectiveCommand, EveryCollectiveComesOutRight) {
        {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "alltoall"}) {
     const Finished run =
         RunToEnd(Words({"--ranks", "3", "--collective", collective, "--algorithm", "all", "-b", "4",
-                        "-e", "6M", "-i", "2999999", "-n", "1", "-d", "all", "--json"}),
+                        "-e", "1M", "-i", "999999", "-n", "1", "-d", "all", "--json"}),
                  kLimit);
     EXPECT_EQ(run.exit_code, 0) << collective << run.err;
     const nlohmann::json report = nlohmann::json::parse(run.out, nullptr, false);
