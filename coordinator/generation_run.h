@@ -83,6 +83,8 @@ class GenerationRun {
 
   void Go(Nanos now, Actions& actions);
   void Failed(const Participant& from, const absl::Status& why, Nanos now);
+  void Refused(const Participant& from, const absl::Status& why, Nanos now);
+  void EndRefused();
   void CheckDeadlines(Nanos now);
   void End(int exit_code, absl::Status status);
   bool SomeoneIsSilent(Nanos now) const;
@@ -98,7 +100,9 @@ class GenerationRun {
   std::map<MemberId, Participant> participants_;
   std::map<std::string, Barrier> barriers_;
   LossInquiry inquiry_;
-  bool suspecting_ = false;  // the inquiry has something to go on
+  bool suspecting_ = false;                   // the inquiry has something to go on
+  std::map<Endpoint, absl::Status> refused_;  // memory, and how they said so
+  Nanos refused_at_{};                        // the first of them
   bool running_ = false;
   Nanos began_{};
   Nanos deadline_{};

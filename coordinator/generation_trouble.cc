@@ -12,6 +12,9 @@
 namespace ranklab::coordinator {
 namespace {
 
+// From the first refusal of memory to the verdict: ranks in lockstep are refused together.
+constexpr Nanos kRefusalGrace = std::chrono::seconds(1);
+
 // Five heartbeats missed: not yet suspicion, but reason to wait for it.
 constexpr Nanos kSilentAfter = std::chrono::seconds(1);
 
@@ -26,6 +29,12 @@ std::string Joined(const std::vector<std::string>& names) {
 }  // namespace
 
 void GenerationRun::Failed(const Participant& from, const absl::Status& why, Nanos now) {
+  if (absl::IsResourceExhausted(why)) {
+    return Refused(from, why, now);
+  }
+  if (!refused_.empty()) {
+    return;  // a consequence
+  }
   // Once a loss is suspected, whatever else goes wrong is taken for its consequence.
   if (CouldBeALoss(why) || suspecting_) {
     suspecting_ = true;
@@ -36,7 +45,38 @@ void GenerationRun::Failed(const Participant& from, const absl::Status& why, Nan
       Annotate(why, absl::StrFormat("%s, %s", NameOf(from.member.endpoint), Place(StepOf(from)))));
 }
 
+// Was it this rank only? The others are heard before the verdict.
+void GenerationRun::Refused(const Participant& from, const absl::Status& why, Nanos now) {
+  if (refused_.empty()) {
+    refused_at_ = now;
+  }
+  refused_.emplace(from.member.endpoint, why);
+  if (refused_.size() == generation_.workers.size()) {
+    EndRefused();
+  }
+}
+
+void GenerationRun::EndRefused() {
+  const auto& [first, why] = *refused_.begin();
+  std::string whom;
+  if (generation_.workers.size() > 1) {
+    std::vector<std::string> names;
+    for (const auto& [endpoint, status] : refused_) {
+      names.push_back(NameOf(endpoint));
+    }
+    whom = names.size() == 1                            ? "; on this rank only"
+           : names.size() == generation_.workers.size() ? "; on all ranks alike"
+                                                        : "; on " + Joined(names);
+  }
+  const std::string text =
+      absl::StrFormat("%s of %s, %s%s", NameOf(first), task_.cell_name, MessageOf(why), whom);
+  End(ExitCodeOf(why), absl::Status(why.code(), text));
+}
+
 void GenerationRun::OnPeerLost(const Participant& from, const v1::PeerLost& report, Nanos now) {
+  if (!refused_.empty()) {
+    return;  // whoever was refused closes its wires
+  }
   // Whoever is done closes its wires; only its session can still be lost.
   const auto fetched = barriers_.find(kFetchedBarrier);
   if (fetched != barriers_.end() && fetched->second.open()) {
@@ -83,6 +123,12 @@ absl::Status GenerationRun::LossOf(Endpoint whom, Step known_step,
 
 void GenerationRun::Tick(Nanos now) {
   if (ending_) {
+    return;
+  }
+  if (!refused_.empty()) {
+    if (now >= refused_at_ + kRefusalGrace) {
+      EndRefused();
+    }
     return;
   }
   if (const auto finding = inquiry_.Decide(SomeoneIsSilent(now), now)) {

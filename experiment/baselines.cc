@@ -23,7 +23,8 @@ std::vector<std::int64_t> ModelKey(const LabSpec& spec) {
 
 // What one worker's samples a second depend on.
 auto SpeedKey(const LabSpec& spec) {
-  return std::tuple(std::tuple(spec.model.index(), ModelKey(spec)), spec.data.Key(),
+  return std::tuple(std::tuple(spec.model.index(), ModelKey(spec)),
+                    std::tuple(spec.data.Key(), spec.data.loaders, spec.data.prefetch),
                     std::tuple(spec.train.warmup_steps, spec.BatchOf(0), spec.train.accumulate,
                                spec.train.optimizer, spec.train.precision, spec.train.recompute,
                                spec.train.clip_norm > 0),

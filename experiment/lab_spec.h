@@ -82,6 +82,8 @@ struct DataSpec {
   int shortest = 0;               // grammar: tokens of the shortest sample; 0: all have `context`
   std::string file{};             // text: relative to the lab file
   int context = 0;                // tokens of a sample: the model's, set by the reader
+  int loaders = 1;                // threads that gather batches
+  int prefetch = 2;               // batches gathered ahead, at most
   std::uint64_t split_seed = 1;   // names the split; does not change with the training seed
 
   bool of_tokens() const { return kind == "grammar" || kind == "text"; }
@@ -115,6 +117,7 @@ struct ClusterSpec {
   std::string device = "auto";   // "auto", "cpu", "cuda"
   std::string on_loss = "stop";  // "stop"; "continue" is refused by name until it is built
   Nanos suspect_after = std::chrono::seconds(5);
+  Bytes memory_cap = 0;  // of each worker, all kinds together; 0: none
 };
 
 // A claim the lab makes, such as "accuracy > 0.95"; a run that breaks it fails.

@@ -94,6 +94,8 @@ absl::Status ReadData(Fields fields, DataSpec& data) {
   fields.Integer("inputs", {.least = 1, .most = 1 << 20}, data.inputs);
   fields.Integer("classes", {.least = 2, .most = 1 << 20}, data.classes);
   fields.Integer("split_seed", {}, data.split_seed);
+  fields.Integer("loaders", {.least = 1, .most = 64}, data.loaders);
+  fields.Integer("prefetch", {.least = 1, .most = 1024}, data.prefetch);
   return fields.Finish();
 }
 
@@ -152,6 +154,7 @@ absl::Status ReadCluster(Fields fields, ClusterSpec& cluster) {
   if (on_loss == "continue") {
     fields.Fail("on_loss", "not supported yet, only stop");
   }
+  fields.Size("memory_cap", cluster.memory_cap);
   fields.Duration("suspect_after", cluster.suspect_after);
   if (cluster.suspect_after < kLeastSuspectAfter) {
     fields.Fail("suspect_after",

@@ -204,12 +204,14 @@ class CellSimulation {
           SimulatedWorkerDeps{loop_, *node.exchange, *modelled_, node.faults, node.trace, plan_,
                               buckets_, node.port->wire, peers_[static_cast<std::size_t>(rank)],
                               meet_},
-          SimulatedWorkerOptions{.rank = rank,
-                                 .workers = count,
-                                 .steps = spec_.train.steps,
-                                 .micro_batches = spec_.train.accumulate,
-                                 .overlap = spec_.exchange.overlap,
-                                 .meet_before_exchange = spec_.exchange.barrier});
+          SimulatedWorkerOptions{
+              .rank = rank,
+              .workers = count,
+              .steps = spec_.train.steps,
+              .micro_batches = spec_.train.accumulate,
+              .input = {.depth = spec_.data.prefetch, .loaders = spec_.data.loaders},
+              .overlap = spec_.exchange.overlap,
+              .meet_before_exchange = spec_.exchange.barrier});
     }
     return absl::OkStatus();
   }

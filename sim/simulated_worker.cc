@@ -17,8 +17,6 @@ using worker::FaultChange;
 using worker::SamplePlan;
 using worker::Stretch;
 
-constexpr int kInputDepth = 2;  // InputQueue::Options::depth
-
 // Extra time counts once, with the phase's first layer.
 Nanos SumOf(const std::vector<Nanos>& layers, const Stretch& stretch) {
   Nanos sum = stretch.extra;
@@ -37,7 +35,7 @@ void Append(std::vector<T>& to, std::vector<T> from) {
 
 SimulatedWorker::SimulatedWorker(const SimulatedWorkerDeps& deps,
                                  const SimulatedWorkerOptions& options)
-    : deps_(deps), options_(options), input_(deps.loop, kInputDepth) {
+    : deps_(deps), options_(options), input_(deps.loop, options.input) {
   RANKLAB_CHECK(options.micro_batches >= 1 && options.steps >= 1);
 }
 

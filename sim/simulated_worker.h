@@ -41,6 +41,7 @@ struct SimulatedWorkerOptions {
   int workers = 1;
   Step steps = 0;
   int micro_batches = 1;
+  InputOptions input{};
   bool overlap = true;
   bool meet_before_exchange = false;
 };

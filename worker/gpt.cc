@@ -15,18 +15,18 @@ using enum GptBlockTensor;
 
 absl::StatusOr<std::unique_ptr<Gpt>> Gpt::Make(const GptOptions& options, compute::Device& device) {
   RANKLAB_CHECK(options.max_samples >= 1, "max_samples %d", options.max_samples);
-  std::unique_ptr<Gpt> model(new Gpt(options));
-  RETURN_IF_ERROR(model->Allocate(device));
+  std::unique_ptr<Gpt> model(new Gpt(options, device));
+  ASSIGN_OR_RETURN(model->memory_,
+                   ParameterMemory::Make(device, model->parameter_count(), options.storage));
   return model;
 }
 
-absl::StatusOr<Gpt::BlockActivations> Gpt::AllocateBlock(compute::Device& device) const {
-  const std::int64_t rows = max_samples() * options_.shape.spec.context;
+absl::StatusOr<Gpt::BlockActivations> Gpt::AllocateBlock(std::int64_t rows) const {
   const auto allocate = [&](std::int64_t columns) {
-    return device.Allocate(rows * columns * SizeOf(options_.storage), MemoryKind::kActivations);
+    return device_.Allocate(rows * columns * SizeOf(options_.storage), MemoryKind::kActivations);
   };
   const auto allocate_floats = [&](std::int64_t columns) {
-    return device.Allocate(rows * columns * SizeOf(DType::kFloat32), MemoryKind::kActivations);
+    return device_.Allocate(rows * columns * SizeOf(DType::kFloat32), MemoryKind::kActivations);
   };
   BlockActivations block;
   ASSIGN_OR_RETURN(block.statistics1, allocate_floats(2));
@@ -42,24 +42,40 @@ absl::StatusOr<Gpt::BlockActivations> Gpt::AllocateBlock(compute::Device& device
   return block;
 }
 
-absl::Status Gpt::Allocate(compute::Device& device) {
-  const std::int64_t rows = max_samples() * options_.shape.spec.context;
+absl::Status Gpt::Reserve(std::int64_t samples) {
+  if (samples <= reserved_) {
+    return absl::OkStatus();
+  }
+  // What is too small goes first.
+  reserved_ = 0;
+  for (BufferPointer* buffer : {&tokens_, &labels_, &final_statistics_, &final_normal_, &logits_,
+                                &dlogits_, &dstream_, &dnarrow_, &dwide_}) {
+    buffer->reset();
+  }
+  stream_.clear();
+  activations_.clear();
+  RETURN_IF_ERROR(Allocate(samples));
+  reserved_ = samples;
+  return absl::OkStatus();
+}
+
+absl::Status Gpt::Allocate(std::int64_t samples) {
+  const std::int64_t rows = samples * options_.shape.spec.context;
   const auto allocate = [&](std::int64_t columns) {
-    return device.Allocate(rows * columns * SizeOf(options_.storage), MemoryKind::kActivations);
+    return device_.Allocate(rows * columns * SizeOf(options_.storage), MemoryKind::kActivations);
   };
-  ASSIGN_OR_RETURN(memory_, ParameterMemory::Make(device, parameter_count(), options_.storage));
-  ASSIGN_OR_RETURN(tokens_, device.Allocate(rows * SizeOf(DType::kInt32), MemoryKind::kData));
-  ASSIGN_OR_RETURN(labels_, device.Allocate(rows * SizeOf(DType::kInt32), MemoryKind::kData));
+  ASSIGN_OR_RETURN(tokens_, device_.Allocate(rows * SizeOf(DType::kInt32), MemoryKind::kData));
+  ASSIGN_OR_RETURN(labels_, device_.Allocate(rows * SizeOf(DType::kInt32), MemoryKind::kData));
   for (int block = 0; block <= block_count(); ++block) {
     ASSIGN_OR_RETURN(auto stream, allocate(hidden()));
     stream_.push_back(std::move(stream));
   }
   for (int block = 0; block < (options_.recompute ? 1 : block_count()); ++block) {
-    ASSIGN_OR_RETURN(auto activations, AllocateBlock(device));
+    ASSIGN_OR_RETURN(auto activations, AllocateBlock(rows));
     activations_.push_back(std::move(activations));
   }
   ASSIGN_OR_RETURN(final_statistics_,
-                   device.Allocate(rows * 2 * SizeOf(DType::kFloat32), MemoryKind::kActivations));
+                   device_.Allocate(rows * 2 * SizeOf(DType::kFloat32), MemoryKind::kActivations));
   ASSIGN_OR_RETURN(final_normal_, allocate(hidden()));
   ASSIGN_OR_RETURN(logits_, allocate(options_.shape.vocabulary));
   ASSIGN_OR_RETURN(dlogits_, allocate(options_.shape.vocabulary));
@@ -121,6 +137,7 @@ absl::Status Gpt::ForwardLayer(int layer, const Batch& batch) {
                 max_samples());
   RETURN_IF_ERROR(memory_.Round(ParameterBegin(layer), ParameterBegin(layer + 1)));
   if (layer == 0) {
+    RETURN_IF_ERROR(Reserve(samples));
     return Embed(batch);
   }
   if (layer + 1 == layer_count()) {

@@ -65,9 +65,12 @@ class Gpt final : public Model {
     BufferPointer expanded, activated;       // (R, 4 C): before and after GELU
   };
 
-  explicit Gpt(const GptOptions& options) : options_(options), layout_(options.shape) {}
-  absl::Status Allocate(compute::Device& device);
-  absl::StatusOr<BlockActivations> AllocateBlock(compute::Device& device) const;
+  Gpt(const GptOptions& options, compute::Device& device)
+      : options_(options), device_(device), layout_(options.shape) {}
+  // Makes room for a batch of `samples`, if it is the largest so far.
+  absl::Status Reserve(std::int64_t samples);
+  absl::Status Allocate(std::int64_t samples);
+  absl::StatusOr<BlockActivations> AllocateBlock(std::int64_t rows) const;
 
   std::int64_t hidden() const { return options_.shape.hidden(); }
   int block_count() const { return options_.shape.spec.layers; }
@@ -109,8 +112,10 @@ class Gpt final : public Model {
   absl::Status BackwardEmbedding(std::int64_t samples);
 
   GptOptions options_;
+  compute::Device& device_;
   GptLayout layout_;
   ParameterMemory memory_;
+  std::int64_t reserved_ = 0;                  // samples that there is room for
   BufferPointer tokens_, labels_;              // (B, T)
   std::vector<BufferPointer> stream_;          // [block, and the end]: (R, C), what goes into it
   std::vector<BlockActivations> activations_;  // [block], or one for all

@@ -3,23 +3,37 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/check.h"
 #include "core/status.h"
 
 namespace ranklab::worker {
 
 InputQueue::InputQueue(const Dataset& data, const SamplePlan& plan, const Options& options)
-    : data_(data), plan_(plan), options_(options), loader_([this] { Load(); }) {}
+    : data_(data), options_(options), plan_(plan) {
+  RANKLAB_CHECK(options.depth >= 1 && options.loaders >= 1);
+  for (int i = 0; i < options.loaders; ++i) {
+    loaders_.emplace_back([this] { Load(); });
+  }
+}
 
 InputQueue::~InputQueue() {
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
   }
-  loader_.join();
+  for (std::thread& loader : loaders_) {
+    loader.join();
+  }
 }
 
-RankBatch InputQueue::Gather(Step step) const {
-  const SamplePlan::GlobalBatch global = plan_.At(plan_.PositionOf(step));
+RankBatch InputQueue::GatherNext() {
+  Step step = 0;
+  SamplePlan::GlobalBatch global;
+  {
+    absl::MutexLock lock(&plan_mutex_);
+    step = ++begun_;
+    global = plan_.At(plan_.PositionOf(step));
+  }
   const auto size = static_cast<std::int64_t>(global.samples.size());
   const auto [first, last] = SamplePlan::ShareOf(size, options_.rank, options_.ranks);
   RankBatch batch;
@@ -34,36 +48,35 @@ RankBatch InputQueue::Gather(Step step) const {
 }
 
 void InputQueue::Load() {
-  for (Step step = 1;; ++step) {
-    RankBatch batch = Gather(step);
+  for (;;) {
+    RankBatch batch = GatherNext();
     absl::MutexLock lock(&mutex_);
     // The injected slowness comes before the room in the queue, as a slow disk would.
     const auto stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; };
-    if (mutex_.AwaitWithTimeout(absl::Condition(&stopping),
-                                absl::Nanoseconds(slow_down_.count()))) {
-      return;
-    }
-    const auto room = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return stopping_ || static_cast<int>(ready_.size()) < options_.depth;
+    mutex_.AwaitWithTimeout(absl::Condition(&stopping), absl::Nanoseconds(slow_down_.count()));
+    // The next step to be taken always finds room, so that loaders ahead of it do not block it.
+    const auto room = [this, &batch]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return stopping_ || batch.step <= taken_ + options_.depth;
     };
     mutex_.Await(absl::Condition(&room));
     if (stopping_) {
       return;
     }
-    ready_.push_back(std::move(batch));
+    const Step step = batch.step;
+    ready_.emplace(step, std::move(batch));
   }
 }
 
 absl::StatusOr<RankBatch> InputQueue::Next(Nanos timeout) {
   absl::MutexLock lock(&mutex_);
-  const auto available = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !ready_.empty(); };
+  const auto available = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return ready_.contains(taken_ + 1);
+  };
   if (!mutex_.AwaitWithTimeout(absl::Condition(&available), absl::Nanoseconds(timeout.count()))) {
     return DeadlineExceeded("waited %.1f s for the input loader of worker %d",
                             static_cast<double>(timeout.count()) * 1e-9, options_.rank);
   }
-  RankBatch batch = std::move(ready_.front());
-  ready_.pop_front();
-  return batch;
+  return std::move(ready_.extract(++taken_).mapped());
 }
 
 void InputQueue::SlowDown(Nanos wall) {
@@ -73,7 +86,11 @@ void InputQueue::SlowDown(Nanos wall) {
 
 int InputQueue::depth() const {
   absl::MutexLock lock(&mutex_);
-  return static_cast<int>(ready_.size());
+  int steps = 0;
+  while (ready_.contains(taken_ + 1 + steps)) {
+    ++steps;
+  }
+  return steps;
 }
 
 }  // namespace ranklab::worker

@@ -1,10 +1,10 @@
-// The batches of this rank, gathered ahead of the step by one loader thread: a queue with a visible
-// depth. An injected slow input slows the loader, so that it starves the step the way a slow disk
-// does.
+// The batches of this rank, gathered ahead of the step by loader threads: a queue with a visible
+// depth. An injected slow input slows every loader, so that it starves the step the way a slow disk
+// does; more loaders hide it the way more readers do.
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <map>
 #include <thread>
 #include <vector>
 
@@ -32,33 +32,38 @@ class InputQueue {
   struct Options {
     Rank rank = 0;
     int ranks = 1;
-    int depth = 2;  // batches gathered ahead
+    int depth = 2;    // batches that wait, at most
+    int loaders = 1;  // threads, each at a batch of its own
   };
 
-  // Both must outlive it. The loader starts at once, with step 1.
+  // Both must outlive it, and the plan is this queue's alone. The loaders start at once, with
+  // step 1.
   InputQueue(const Dataset& data, const SamplePlan& plan, const Options& options);
   ~InputQueue();
 
-  // The batch of the next step; waits for the loader at most `timeout`.
+  // The batch of the next step, whichever loader was first; waits for it at most `timeout`.
   absl::StatusOr<RankBatch> Next(Nanos timeout);
 
-  // From now on the loader takes this much longer for a batch.
+  // From now on a loader takes this much longer for a batch.
   void SlowDown(Nanos wall);
 
-  int depth() const;  // batches that are ready now
+  int depth() const;  // steps that could be taken now without waiting
 
  private:
   void Load();
-  RankBatch Gather(Step step) const;
+  RankBatch GatherNext();
 
   const Dataset& data_;
-  const SamplePlan& plan_;
   const Options options_;
+  absl::Mutex plan_mutex_;  // never held together with the other
+  const SamplePlan& plan_ ABSL_GUARDED_BY(plan_mutex_);
+  Step begun_ ABSL_GUARDED_BY(plan_mutex_) = 0;  // the last one that a loader is at
   mutable absl::Mutex mutex_;
-  std::deque<RankBatch> ready_ ABSL_GUARDED_BY(mutex_);
+  std::map<Step, RankBatch> ready_ ABSL_GUARDED_BY(mutex_);
+  Step taken_ ABSL_GUARDED_BY(mutex_) = 0;
   Nanos slow_down_ ABSL_GUARDED_BY(mutex_){};
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread loader_;
+  std::vector<std::thread> loaders_;
 };
 
 }  // namespace ranklab::worker

@@ -30,30 +30,40 @@ absl::StatusOr<std::unique_ptr<Mlp>> Mlp::Make(const std::vector<int>& widths,
                                                compute::Device& device, std::int64_t max_samples,
                                                DType storage) {
   std::unique_ptr<Mlp> model(new Mlp(widths, max_samples));
-  RETURN_IF_ERROR(model->Allocate(device, storage));
+  model->device_ = &device;
+  ASSIGN_OR_RETURN(model->memory_,
+                   ParameterMemory::Make(device, model->parameter_count(), storage));
   return model;
 }
 
-absl::Status Mlp::Allocate(compute::Device& device, DType storage) {
-  const Bytes element = SizeOf(storage);
-  ASSIGN_OR_RETURN(memory_, ParameterMemory::Make(device, parameter_count(), storage));
-  ASSIGN_OR_RETURN(labels_,
-                   device.Allocate(max_samples_ * SizeOf(DType::kInt32), MemoryKind::kData));
+absl::Status Mlp::Reserve(std::int64_t samples) {
+  if (samples <= reserved_) {
+    return absl::OkStatus();
+  }
+  // What is too small goes first.
+  reserved_ = 0;
+  labels_.reset();
+  inputs_.reset();
+  activations_.clear();
+  deltas_ = {};
+  const auto allocate = [&](std::int64_t columns, DType dtype, MemoryKind kind) {
+    return device_->Allocate(samples * columns * SizeOf(dtype), kind);
+  };
+  const DType storage = memory_.storage();
+  ASSIGN_OR_RETURN(labels_, allocate(1, DType::kInt32, MemoryKind::kData));
   if (storage != DType::kFloat32) {
-    ASSIGN_OR_RETURN(inputs_, device.Allocate(max_samples_ * InputsOf(0) * SizeOf(DType::kFloat32),
-                                              MemoryKind::kData));
+    ASSIGN_OR_RETURN(inputs_, allocate(InputsOf(0), DType::kFloat32, MemoryKind::kData));
   }
   for (std::size_t boundary = 0; boundary < widths_.size(); ++boundary) {
     const MemoryKind kind = boundary == 0 ? MemoryKind::kData : MemoryKind::kActivations;
-    ASSIGN_OR_RETURN(auto activation,
-                     device.Allocate(max_samples_ * widths_[boundary] * element, kind));
+    ASSIGN_OR_RETURN(auto activation, allocate(widths_[boundary], storage, kind));
     activations_.push_back(std::move(activation));
   }
   const int widest = *std::max_element(widths_.begin() + 1, widths_.end());
   for (std::unique_ptr<compute::Buffer>& delta : deltas_) {
-    ASSIGN_OR_RETURN(delta,
-                     device.Allocate(max_samples_ * widest * element, MemoryKind::kActivations));
+    ASSIGN_OR_RETURN(delta, allocate(widest, storage, MemoryKind::kActivations));
   }
+  reserved_ = samples;
   return absl::OkStatus();
 }
 
@@ -108,6 +118,7 @@ absl::Status Mlp::ForwardLayer(int layer, const Batch& batch) {
   RANKLAB_CHECK(1 <= samples && samples <= max_samples_, "%d samples, made for %d", samples,
                 max_samples_);
   if (layer == 0) {
+    RETURN_IF_ERROR(Reserve(samples));
     RETURN_IF_ERROR(TakeInputs(batch));
   }
   RETURN_IF_ERROR(memory_.Round(ParameterBegin(layer), ParameterBegin(layer + 1)));

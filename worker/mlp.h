@@ -45,7 +45,8 @@ class Mlp final : public Model {
 
  private:
   Mlp(const std::vector<int>& widths, std::int64_t max_samples);
-  absl::Status Allocate(compute::Device& device, compute::DType storage);
+  // Makes room for a batch of `samples`, if it is the largest so far.
+  absl::Status Reserve(std::int64_t samples);
 
   std::int64_t InputsOf(int layer) const { return widths_.at(layer); }
   std::int64_t OutputsOf(int layer) const { return widths_.at(layer + 1); }
@@ -63,6 +64,8 @@ class Mlp final : public Model {
   std::vector<int> widths_;
   std::vector<std::int64_t> begins_;  // [layer], and the end
   std::int64_t max_samples_;
+  compute::Device* device_ = nullptr;
+  std::int64_t reserved_ = 0;  // samples that there is room for
   ParameterMemory memory_;
   std::unique_ptr<compute::Buffer> labels_;
   std::unique_ptr<compute::Buffer> inputs_;  // float32; null where activations are too

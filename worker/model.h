@@ -54,7 +54,8 @@ class Model {
   virtual absl::Status ZeroGradients() = 0;
 
   // Requires: 1 to max_samples samples, the same batch up to its BackwardLayer(0), which must stay
-  // valid until then. Layers in order 0 .. layer_count() - 1.
+  // valid until then. Layers in order 0 .. layer_count() - 1. Layer 0 allocates what a batch larger
+  // than all before it needs. Errors: ResourceExhausted.
   virtual absl::Status ForwardLayer(int layer, const Batch& batch) = 0;
 
   // After the last ForwardLayer: sums over the batch's targets, and the gradient of scale x the

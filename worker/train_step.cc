@@ -161,6 +161,7 @@ absl::Status TrainStep::Update(Step step, const StepExchange& exchanged, StepRec
     return absl::OkStatus();
   }
   RANKLAB_CHECK(exchanged.weight_sum > 0.0, "step %d has no targets on any rank", step);
+  deps_.progress("optimizer");
   const Nanos begins = deps_.clock.Now();
   double scale = 1.0 / exchanged.weight_sum;
   if (options_.clip_norm > 0) {

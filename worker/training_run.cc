@@ -44,10 +44,10 @@ TrainingRun::TrainingRun(EventLoop& loop, Network& network, const Dataset& data,
       aborted_(aborted),
       observer_(observer),
       options_(options),
-      device_({.threads = options.spec.compute.threads}),
+      device_({.threads = options.spec.compute.threads, .cap = options.spec.cluster.memory_cap}),
       clock_(loop, {.modelled = !options.spec.compute.native(), .time_scale = options.time_scale},
              aborted),
-      progress_([this](const char* phase) { observer_.OnPhase(step_, phase); }),
+      progress_([this](const char* phase) { SetPhase(phase); }),
       meet_([this](Step step) {
         return options_.spec.exchange.barrier
                    ? observer_.Barrier(absl::StrFormat("exchange of step %d", step))
@@ -61,7 +61,32 @@ TrainingRun::~TrainingRun() {
   exchange_.reset();
 }
 
-absl::Status TrainingRun::Prepare() {
+absl::Status TrainingRun::Prepare() { return Explain(MakeParts()); }
+
+absl::StatusOr<TrainingResult> TrainingRun::Run() {
+  absl::StatusOr<TrainingResult> result = Train();
+  return result.ok() ? std::move(result) : Explain(result.status());
+}
+
+void TrainingRun::SetPhase(const char* phase) {
+  phase_ = phase;
+  observer_.OnPhase(step_, phase);
+}
+
+absl::Status TrainingRun::Explain(const absl::Status& status) const {
+  if (!absl::IsResourceExhausted(status)) {
+    return status;
+  }
+  if (step_ == 0) {
+    return Annotate(status, "phase load, before any step");
+  }
+  // All else was allocated at load (Model, Optimizer).
+  return Annotate(status, absl::StrFormat("step %d, phase %s, %s", step_, phase_,
+                                          phase_ == "optimizer" ? "the first optimizer step"
+                                                                : "the longest batch so far"));
+}
+
+absl::Status TrainingRun::MakeParts() {
   const experiment::LabSpec& spec = options_.spec;
   const int workers = spec.cluster.workers;
   const std::int64_t share = spec.BatchOf(0);
@@ -72,8 +97,11 @@ absl::Status TrainingRun::Prepare() {
   ASSIGN_OR_RETURN(DeviceStep modelled, DeviceStep::Make(spec, *model_));
   modelled_ = std::make_unique<DeviceStep>(std::move(modelled));
   plan_ = std::make_unique<SamplePlan>(spec.seed, data_.train.samples(), spec.GlobalBatch());
-  input_ = std::make_unique<InputQueue>(
-      data_, *plan_, InputQueue::Options{.rank = options_.rank, .ranks = workers});
+  input_ = std::make_unique<InputQueue>(data_, *plan_,
+                                        InputQueue::Options{.rank = options_.rank,
+                                                            .ranks = workers,
+                                                            .depth = spec.data.prefetch,
+                                                            .loaders = spec.data.loaders});
   ASSIGN_OR_RETURN(exchange_, MakeExchange({loop_, network_.messenger(), trace_, reducer_, *model_},
                                            {.spec = spec.exchange,
                                             .wire = WireOf(spec),
@@ -93,7 +121,7 @@ absl::Status TrainingRun::Prepare() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<TrainingResult> TrainingRun::Run() {
+absl::StatusOr<TrainingResult> TrainingRun::Train() {
   RANKLAB_CHECK(train_step_ != nullptr, "Prepare comes first");
   TrainingResult result;
   const Step steps = options_.spec.train.steps;
@@ -174,7 +202,7 @@ void TrainingRun::EndProcess(const std::vector<FaultChange>& changes, Step step)
 }
 
 absl::StatusOr<TrainingResult> TrainingRun::Evaluate(TrainingResult result) {
-  observer_.OnPhase(step_, "evaluating");
+  SetPhase("evaluating");
   ASSIGN_OR_RETURN(result.param_hash, ParamHash(*model_));
   ASSIGN_OR_RETURN(const Evaluation train, worker::Evaluate(*model_, data_.train));
   ASSIGN_OR_RETURN(const Evaluation test, worker::Evaluate(*model_, data_.test));

@@ -87,7 +87,12 @@ class TrainingRun {
   void ApplyFaults(const std::vector<FaultChange>& changes, Step step);
   void ReshapeLinks(Step step);
   void EndProcess(const std::vector<FaultChange>& changes, Step step);
+  absl::StatusOr<TrainingResult> Train();
   absl::StatusOr<TrainingResult> Evaluate(TrainingResult result);
+  absl::Status MakeParts();
+  void SetPhase(const char* phase);
+  // Refused memory: where, and what it was.
+  absl::Status Explain(const absl::Status& status) const;
   void AddCalibration(TrainingResult& result) const;
 
   EventLoop& loop_;
@@ -103,6 +108,7 @@ class TrainingRun {
   TraceBuffer trace_;
   StepClock clock_;
   Step step_ = 0;
+  std::string phase_ = "load";
   absl::AnyInvocable<void(const char*)> progress_;
   absl::AnyInvocable<absl::Status(Step)> meet_;
   std::unique_ptr<Model> model_;

@@ -11,6 +11,8 @@ namespace ranklab::worker {
 namespace {
 
 constexpr Nanos kGoTimeout = std::chrono::seconds(60);
+// What a worker without memory leaves its peers to come as far: longer than the coordinator waits.
+constexpr Nanos kRefusalLeaves = std::chrono::seconds(2);
 
 // Passes on what a run says to the coordinator.
 class RunReporter final : public RunObserver {
@@ -99,6 +101,10 @@ void Worker::Run(Member& member, GenerationInbox& inbox) {
   }
   AddTo(result, report, (*network)->transport());
   member.SendResult(inbox, trained.status(), std::move(result));
+  if (absl::IsResourceExhausted(trained.status())) {
+    // Ranks in lockstep are refused together: none of them should see a lost peer before its own.
+    inbox.aborted().SleepUnlessSet(kRefusalLeaves);
+  }
 }
 
 }  // namespace ranklab::worker

@@ -63,6 +63,30 @@ TEST_F(TroubleTest, RowsTellTheStepWhenHeartbeatsAreBehind) {
   EXPECT_THAT(VerdictText(), HasSubstr("in step 7 of scale cell 0"));
 }
 
+TEST_F(TroubleTest, ARefusalOfMemoryOnOneRankIsToldFromOneOnAll) {
+  const absl::Status refusal =
+      ResourceExhausted("step 1, phase optimizer, the first optimizer step: out of memory");
+  RunningCell(3);
+  Result(workers[1], refusal);
+  Report(workers[0], 1, 1);
+  Pass(milliseconds(900), {});
+  EXPECT_FALSE(end.has_value()) << "the others may be refused too";
+  Pass(milliseconds(200), {});
+  ASSERT_TRUE(end.has_value());
+  EXPECT_EQ(VerdictText(),
+            "worker 1 of scale cell 0, step 1, phase optimizer, the first optimizer step: out of "
+            "memory; on this rank only");
+  EXPECT_EQ(end->exit_code, 1);
+}
+
+TEST_F(TroubleTest, ARefusalOfMemoryOnAllRanksNeedsNoWaiting) {
+  RunningCell(2);
+  Result(workers[1], ResourceExhausted("step 1, phase forward: out of memory"));
+  Result(workers[0], ResourceExhausted("step 1, phase forward: out of memory"));
+  EXPECT_EQ(VerdictText(),
+            "worker 0 of scale cell 0, step 1, phase forward: out of memory; on all ranks alike");
+}
+
 TEST_F(TroubleTest, SilenceNamesTheLostOneAfterTheSuspicionTime) {
   RunningCell(3);
   Beat(workers[1], 14, "waiting bucket 3");

@@ -106,6 +106,16 @@ TEST(LabReader, SaysWhichDTypesThereAreAndWhatScalingTheLossNeeds) {
             "x.yaml:8: scenario[0].nan is \"false\"; true");
 }
 
+TEST(LabReader, SaysHowManyLoadersAndHowMuchMemoryThereCanBe) {
+  EXPECT_EQ(Refusal(With("data", "data: {kind: digits, loaders: 0}")),
+            "x.yaml:3: data.loaders is \"0\"; a whole number from 1 to 64");
+  EXPECT_EQ(Refusal(With("data", "data: {kind: digits, prefetch: 0}")),
+            "x.yaml:3: data.prefetch is \"0\"; a whole number from 1 to 1024");
+  EXPECT_EQ(Refusal(With("cluster", "cluster: {workers: 2, memory_cap: 64}")),
+            "x.yaml:5: cluster.memory_cap is \"64\"; a size with its unit, such as 25MiB, 64KiB or "
+            "1MB");
+}
+
 TEST(LabReader, RefusesWhatDoesNotGoTogether) {
   EXPECT_EQ(Refusal(With("train", "train: {steps: 10, global_batch: 8, batch_per_worker: 4}")),
             "x.yaml:4: train gives global_batch and batch_per_worker; one of the two");

@@ -233,24 +233,37 @@ TEST(SimulatedLab, RowsAreModelledAndClaimNoLoss) {
   }
 }
 
-TEST(SimulatedInput, ASlowLoaderStarvesTheStepOnceTheQueueIsEmpty) {
+// When each of `count` batches is taken, one after the other, by loaders that need 100 ns for one
+// once the queue is full.
+std::vector<Nanos> TakenFrom(const InputOptions& options, std::size_t count) {
   VirtualLoop loop;
-  SimulatedInput input(loop, 2);
+  SimulatedInput input(loop, options);
   loop.Run();
   input.SlowDown(Nanos(100));
   std::vector<Nanos> taken;
   std::function<void()> take = [&] {
     input.Take([&] {
       taken.push_back(loop.Now());
-      if (taken.size() < 5) {
+      if (taken.size() < count) {
         take();
       }
     });
   };
   take();
   loop.Run();
+  return taken;
+}
+
+TEST(SimulatedInput, ASlowLoaderStarvesTheStepOnceTheQueueIsEmpty) {
   // Two were ready and the loader held a third.
-  EXPECT_THAT(taken, ElementsAre(Nanos(0), Nanos(0), Nanos(0), Nanos(100), Nanos(200)));
+  EXPECT_THAT(TakenFrom({.depth = 2}, 5),
+              ElementsAre(Nanos(0), Nanos(0), Nanos(0), Nanos(100), Nanos(200)));
+}
+
+TEST(SimulatedInput, TwoLoadersBringTwiceAsMuch) {
+  EXPECT_THAT(TakenFrom({.depth = 2, .loaders = 2}, 8),
+              ElementsAre(Nanos(0), Nanos(0), Nanos(0), Nanos(0), Nanos(100), Nanos(100),
+                          Nanos(200), Nanos(200)));
 }
 
 }  // namespace

@@ -41,6 +41,22 @@ TEST(InputQueue, AllRanksTogetherSeeEachSampleOnceAnEpoch) {
   }
 }
 
+TEST(InputQueue, SeveralLoadersGiveTheBatchesOfOneInTheirOrder) {
+  const Dataset data = Numbered(103);
+  const SamplePlan plan_of_one(5, 103, 20);
+  const SamplePlan plan_of_several(5, 103, 20);
+  InputQueue one(data, plan_of_one, {});
+  InputQueue several(data, plan_of_several, {.depth = 3, .loaders = 4});
+  for (Step step = 1; step <= 40; ++step) {
+    const auto expected = one.Next(std::chrono::seconds(10));
+    const auto found = several.Next(std::chrono::seconds(10));
+    ASSERT_TRUE(expected.ok() && found.ok());
+    EXPECT_EQ(found->step, step);
+    EXPECT_EQ(found->rows.labels, expected->rows.labels);
+    EXPECT_LE(several.depth(), 3);
+  }
+}
+
 TEST(InputQueue, EndsWhileTheLoaderIsHeldUp) {
   const Dataset data = Numbered(8);
   const SamplePlan plan(5, 8, 8);

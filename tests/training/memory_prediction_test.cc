@@ -19,6 +19,21 @@ struct Counted {
   std::vector<compute::MemoryCount> memory;
 };
 
+// As many samples as the model takes, all zero.
+void ForwardOfTheLargestBatch(const experiment::LabSpec& spec, Model& model) {
+  std::vector<float> inputs(static_cast<std::size_t>(kSamples) * 64);
+  std::vector<std::int32_t> tokens(inputs.size());
+  Batch batch{.inputs = compute::HostView(std::span(inputs)), .labels = {}};
+  batch.inputs.shape = {kSamples, 64, 1, 1};
+  if (const auto* gpt = std::get_if<experiment::GptSpec>(&spec.model)) {
+    batch.inputs = compute::Slice(compute::HostView(std::span(tokens)), 0, kSamples * gpt->context);
+    batch.inputs.shape = {kSamples, gpt->context, 1, 1};
+  }
+  for (int layer = 0; layer < model.layer_count(); ++layer) {
+    EXPECT_TRUE(model.ForwardLayer(layer, batch).ok());
+  }
+}
+
 // Makes what a worker makes, and takes one optimizer step.
 Counted CountFor(const experiment::LabSpec& spec) {
   Counted counted;
@@ -26,6 +41,7 @@ Counted CountFor(const experiment::LabSpec& spec) {
   auto model = MakeModel(spec, device, kSamples);
   EXPECT_TRUE(model.ok()) << model.status();
   EXPECT_TRUE((*model)->Initialize(1).ok());
+  ForwardOfTheLargestBatch(spec, **model);
   std::unique_ptr<compute::Optimizer> optimizer;
   if (!WorkerUpdateOf(spec).optimizer.empty()) {
     optimizer = *compute::MakeOptimizer({.name = spec.train.optimizer}, device);

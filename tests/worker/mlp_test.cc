@@ -221,6 +221,13 @@ TEST(Mlp, CountsItsMemoryByKind) {
   constexpr Bytes kParameters = 65 * 32 + 33 * 10;
   EXPECT_EQ(peak(MemoryKind::kWeights), kParameters * 4);
   EXPECT_EQ(peak(MemoryKind::kGradients), (kParameters + kGradientTail) * 4);
+  // Of the largest batch so far.
+  Samples samples = Draw(16, 64, 10, 1);
+  EXPECT_EQ(peak(MemoryKind::kActivations), 0);
+  ForwardAndBackward(*model, samples.Part(0, 5));
+  EXPECT_EQ(peak(MemoryKind::kData), 5 * (64 + 1) * 4);
+  ForwardAndBackward(*model, samples.All());
+  ForwardAndBackward(*model, samples.Part(0, 5));
   EXPECT_EQ(peak(MemoryKind::kData), 16 * (64 + 1) * 4);
   // Two activations, and two gradients of the widest.
   EXPECT_EQ(peak(MemoryKind::kActivations), 16 * (32 + 10 + 2 * 32) * 4);
@@ -229,11 +236,12 @@ TEST(Mlp, CountsItsMemoryByKind) {
 
 TEST(Mlp, SaysWhichMemoryDidNotFit) {
   CpuDevice device({.cap = 20'000});
-  const auto model = Mlp::Make({64, 32, 10}, device, 16);
-  ASSERT_EQ(model.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(
-      MessageOf(model.status()),
-      testing::HasSubstr("data asked for 4096 bytes; in use: weights 9640, gradients 9648"));
+  const std::unique_ptr<Mlp> model = MakeInitialized({64, 32, 10}, device, 16, 1);
+  Samples samples = Draw(16, 64, 10, 1);
+  const absl::Status refused = model->ForwardLayer(0, samples.All());
+  ASSERT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(MessageOf(refused), testing::HasSubstr("data asked for 4096 bytes; in use: weights "
+                                                     "9640, gradients 9648"));
 }
 
 TEST(Mlp, RefusesMoreSamplesThanItWasMadeFor) {

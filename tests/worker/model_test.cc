@@ -45,6 +45,10 @@ TEST(MakeModel, StoresActivationsAndACopyOfTheWeightsIn16Bits) {
     spec.train.precision = precision;
     const auto model = MakeModel(spec, device, 8, 64, 10);
     EXPECT_TRUE(model.ok());
+    std::vector<float> inputs(8 * 64);
+    const Batch batch{.inputs = Reshape(compute::HostView(std::span(inputs)), {8, 64, 1, 1}),
+                      .labels = {}};
+    EXPECT_TRUE((*model)->ForwardLayer(0, batch).ok());
     return device.memory();
   };
   const auto full = memory("fp32");
@@ -55,6 +59,7 @@ TEST(MakeModel, StoresActivationsAndACopyOfTheWeightsIn16Bits) {
   using enum compute::MemoryKind;
   EXPECT_EQ(2 * of(half, kWeights), 3 * of(full, kWeights));
   EXPECT_EQ(of(half, kGradients), of(full, kGradients));
+  EXPECT_GT(of(half, kActivations), 0);
   EXPECT_EQ(2 * of(half, kActivations), of(full, kActivations));
 }
 
