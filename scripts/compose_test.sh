@@ -13,6 +13,7 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/ranklab
 name=ranklab-compose-$$  # of everything that is made, so that what is left can be found
 work=$(mktemp -d "/tmp/$name-XXXXXX")
 engine=""  # process id of our own
+scenario=""
 
 say() { echo "compose_test: $* (${SECONDS} s)"; }
 fail() { say "FAILED: $*" >&2; exit 1; }
@@ -98,17 +99,33 @@ make_image() {
   say "image of $(docker image inspect --format '{{.Size}}' "$name:program" | awk '{printf "%.0f MB", $1 / 1e6}')"
 }
 
+# What the compose project and this script have made in an engine, also one that is not ours.
+empty_engine() {
+  local label=label=com.docker.compose.project=$name
+  docker ps -aq --filter "$label" | xargs -r docker rm -f -v
+  docker network ls -q --filter "$label" | xargs -r docker network rm
+  docker rmi -f "$name:cuda" "$name:program" "$name:base"
+}
+
+remove_cgroups() {
+  find /sys/fs/cgroup -depth -type d -path "*/$name*" -exec rmdir {} +
+  [ -z "$(find /sys/fs/cgroup -type d -path "*/$name*")" ]
+}
+
 # Whatever has happened.
 clean_up() {
-  local code=$?
+  local code=$? left
   trap '' INT TERM
-  if [ -n "${DOCKER_HOST:-}" ] || [ -z "$engine" ]; then
-    timeout 60 docker rmi -f "$name:cuda" "$name:program" "$name:base" >/dev/null 2>&1 || true
+  [ -z "$scenario" ] || kill -TERM "$scenario" 2>/dev/null || true
+  if engine_answers >/dev/null 2>&1; then
+    export -f empty_engine
+    export name
+    timeout 60 bash -c empty_engine >/dev/null 2>&1 || true
   fi
   if [ -n "$engine" ]; then
     kill -KILL "$engine" 2>/dev/null || true  # unshare: the namespace and all that is in it go too
     wait "$engine" 2>/dev/null || true
-    find /sys/fs/cgroup -depth -type d -path "*/$name*" -exec rmdir {} + 2>/dev/null || true
+    wait_for 10 remove_cgroups || true
   fi
   [ $code -eq 0 ] || [ $code -eq 77 ] || tail -n 5 "$work/dockerd.log" 2>/dev/null || true
   rm -rf "$work"
@@ -130,4 +147,6 @@ make_base
 make_image
 # Every wait inside has its own deadline; this one is for what hangs in spite of them.
 RANKLAB_IMAGE=$name:program timeout --kill-after=30 330 \
-  python3 "$source/tests/compose/compose_test.py" "$work/lab" "$name" || fail "see above"
+  python3 "$source/tests/compose/compose_test.py" "$work/lab" "$name" &
+scenario=$!  # waited for, so that a signal is acted on at once
+wait "$scenario" || fail "see above"

@@ -10,16 +10,13 @@ import glob
 import json
 import os
 import re
-import shutil
 import statistics
 import subprocess
 import sys
-import time
 
-SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from cluster import SERVERS, WORKERS, Cluster, Failure, Lab, check, run, say, wait_until
+
 CALLER = 12345  # the user and group of the caller's folder, where the test may choose: as root
-WORKERS, SERVERS = 4, 2
-BEGIN = time.monotonic()
 
 COMMON = """seed: 3
 model:    {kind: mlp, layers: [64, 256, 256, 10]}
@@ -53,125 +50,6 @@ cluster:  {workers: all}
 fabric:   {preset: nvlink4, time_scale: 700}
 """,
 }
-
-
-class Failure(Exception):
-    pass
-
-
-def check(claim, words):
-    if not claim:
-        raise Failure(words)
-
-
-def say(words):
-    print(f"compose_test.py: {time.monotonic() - BEGIN:5.1f} s  {words}", flush=True)
-
-
-def run(command, seconds, env=None):
-    """Standard output; a Failure with what the command said when it fails or takes too long."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=env,
-                              stdin=subprocess.DEVNULL)
-    except subprocess.TimeoutExpired:
-        raise Failure(f"{' '.join(command)}: still running after {seconds} s") from None
-    check(done.returncode == 0,
-          f"{' '.join(command)}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def wait_until(what, seconds, ready):
-    """The first true value of ready(); a Failure that says what was waited for, and what was seen."""
-    until = time.monotonic() + seconds
-    while True:
-        seen = ready()
-        if seen:
-            return seen
-        check(time.monotonic() < until, f"waited {seconds} s for {what}")
-        time.sleep(0.3)
-
-
-class Lab:
-    """`docker-compose run --rm lab FILE` in the background, and the record that it leaves."""
-
-    def __init__(self, cluster, name):
-        self.name = name
-        self.out = os.path.join(cluster.folder, f"{name}.out")
-        self.before = set(cluster.records())
-        self.cluster = cluster
-        with open(self.out, "w") as out:
-            self.process = subprocess.Popen(
-                cluster.command("run", "--rm", "-T", "lab", f"labs/{name}.yaml"), env=cluster.env,
-                stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
-
-    def said(self):
-        with open(self.out) as out:
-            return out.read()
-
-    def await_step(self, step):
-        """Until all workers are past `step` of this lab."""
-        def past():
-            check(self.process.poll() is None, f"lab {self.name} ended early:\n{self.said()}")
-            status = self.cluster.status()
-            workers = [member for member in status.get("members", [])
-                       if member["role"] == "ROLE_WORKER" and member["rank"] >= 0]
-            return (status.get("lab", "").startswith(self.name) and len(workers) == WORKERS
-                    and all(int(member["step"]) > step for member in workers) and workers)
-        return wait_until(f"step {step} of {self.name}", 60, past)
-
-    def end(self, exit_code, seconds=60):
-        """Waits; returns the record's folder."""
-        try:
-            code = self.process.wait(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            raise Failure(f"lab {self.name} still runs after {seconds} s:\n{self.said()}") from None
-        check(code == exit_code, f"lab {self.name}: exit code {code}, not {exit_code}\n{self.said()}")
-        new = set(self.cluster.records()) - self.before
-        check(len(new) == 1, f"lab {self.name} left the records {sorted(new)}")
-        return new.pop()
-
-
-class Cluster:
-    def __init__(self, folder, project):
-        self.folder = folder
-        self.project = project
-        self.lab_folder = os.path.join(folder, "caller")
-        self.env = dict(os.environ, RANKLAB_FOLDER=self.lab_folder, RANKLAB_PUBLISH="127.0.0.1:",
-                        RANKLAB_CPUS="0.8", RANKLAB_MEMORY="512m", COMPOSE_PROJECT_NAME=project)
-        self.program = ["docker-compose"] if shutil.which("docker-compose") else ["docker", "compose"]
-        self.coordinator = ""
-
-    def command(self, *words):
-        return [*self.program, "-f", os.path.join(SOURCE, "docker", "compose.yaml"), *words]
-
-    def compose(self, *words, seconds=60):
-        return run(self.command(*words), seconds, self.env)
-
-    def containers(self, service):
-        return self.compose("ps", "-q", service).split()
-
-    def records(self):
-        return glob.glob(os.path.join(self.lab_folder, "runs", "*"))
-
-    def ranklab(self, *words):
-        return run(["docker", "exec", self.coordinator, "ranklab", *words], 30)
-
-    def status(self):
-        try:
-            return json.loads(self.ranklab("status", "--json"))
-        except Failure:
-            return {}  # nobody answers
-
-    def container_of(self, rank):
-        """Of a worker of the running lab. A container's name to its peers is its short id."""
-        return next(member["host"] for member in self.status()["members"]
-                    if member["role"] == "ROLE_WORKER" and member["rank"] == rank)
-
-    def await_pool(self, workers=WORKERS, servers=SERVERS):
-        def joined():
-            roles = [member["role"] for member in self.status().get("members", [])]
-            return (roles.count("ROLE_WORKER"), roles.count("ROLE_SERVER")) == (workers, servers)
-        wait_until(f"a pool of {workers} workers and {servers} servers", 60, joined)
 
 
 def prepare(folder):
@@ -310,6 +188,35 @@ def restart_and_scale(cluster):
     say("restarted, scaled to 5 without an edit, and ran with all of them")
 
 
+def run_over_hosts(cluster):
+    """Workers that share no network with each other or the pool: only published ports connect them, as
+    between hosts. The engine's own machine, as containers see it, stands for every host."""
+    host = run(["docker", "network", "inspect", f"{cluster.project}_lab", "--format",
+                "{{(index .IPAM.Config 0).Gateway}}"], 30).strip()
+    check(host, "the pool's network has no gateway")
+    coordinator = run(["docker", "port", cluster.coordinator, "7070/tcp"], 30).split()[0]
+    cluster.compose("up", "-d", "--scale", "worker=0", "--scale", "ps=0", seconds=90)
+    label = f"com.docker.compose.project={cluster.project}"
+    for number, port in enumerate((17081, 17083)):
+        name = f"{cluster.project}_host{number}"
+        run(["docker", "network", "create", "--label", label, name], 30)
+        run(["docker", "run", "-d", "--name", name, "--label", label, "--network", name,
+             "-v", f"{cluster.lab_folder}/labs:/work/labs:ro",
+             "-p", f"{port}:{port}", "-p", f"{port + 1}:{port + 1}",
+             "--health-cmd", f"ranklab health 127.0.0.1:{port}", os.environ["RANKLAB_IMAGE"], "worker", "--coordinator", f"{host}:{coordinator.rsplit(':', 1)[1]}",
+             "--advertise", host, "--listen", f"0.0.0.0:{port}", "--tcp-port", str(port + 1)], 30)
+    cluster.await_pool(2, 0)
+    record = Lab(cluster, "everybody").end(0)
+    with open(os.path.join(record, "summary.json")) as text:
+        cells = [cell["workers"] for cell in json.load(text)["cells"] if not cell["baseline"]]
+    check(cells == [2], f"workers: all ran with {cells}")
+    for number in range(2):
+        name = f"{cluster.project}_host{number}"
+        run(["docker", "rm", "-f", "-v", name], 30)
+        run(["docker", "network", "rm", name], 30)
+    say("two workers that only published ports connect ran a lab")
+
+
 def restarts_of(container):
     return int(run(["docker", "inspect", "--format", "{{.RestartCount}}", container], 30))
 
@@ -344,6 +251,7 @@ def main():
         cut_one_off(cluster)
         restart_and_scale(cluster)
         check_pool_stayed(cluster)
+        run_over_hosts(cluster)
     except BaseException as failure:
         logs = subprocess.run(cluster.command("logs", "--no-color", "--tail=15"), env=cluster.env,
                               capture_output=True, text=True, timeout=30, check=False)
