@@ -13,6 +13,7 @@ void AddSimulateCommand(CLI::App& app, int& exit_code);
 void AddCoordinatorCommand(CLI::App& app, int& exit_code);
 void AddWorkerCommand(CLI::App& app, int& exit_code);
 void AddParameterServerCommand(CLI::App& app, int& exit_code);
+void AddJoinCommand(CLI::App& app, int& exit_code);
 void AddInjectCommand(CLI::App& app, int& exit_code);
 void AddStatusCommand(CLI::App& app, int& exit_code);
 void AddHealthCommand(CLI::App& app, int& exit_code);

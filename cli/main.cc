@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
   ranklab::cli::AddCoordinatorCommand(app, exit_code);
   ranklab::cli::AddWorkerCommand(app, exit_code);
   ranklab::cli::AddParameterServerCommand(app, exit_code);
+  ranklab::cli::AddJoinCommand(app, exit_code);
   ranklab::cli::AddInjectCommand(app, exit_code);
   ranklab::cli::AddStatusCommand(app, exit_code);
   ranklab::cli::AddHealthCommand(app, exit_code);

@@ -99,6 +99,7 @@ class MemberProcess {
     if (options_.rank.has_value()) {
       join.set_wanted_rank(*options_.rank);
     }
+    join.set_launched(options_.launched);
     join.set_build(kBuild);
     join.set_cores(std::thread::hardware_concurrency());
     join.set_loopback(coordinator::HostLoopback());

@@ -17,6 +17,7 @@ struct MemberProcessOptions {
   int tcp_port = 0;                  // 0: any
   std::string advertise;             // host that peers can reach; empty: from `listen`
   std::optional<Rank> rank;          // wanted; from the flags or the launch environment
+  int launched = 0;                  // processes of this role launched together; 0: unknown
   Nanos join_timeout = std::chrono::seconds(30);
   bool once = false;          // end with the next lab, with its exit code
   bool no_last_word = false;  // a lost coordinator is for its parent to report

@@ -46,8 +46,10 @@ void Conductor::Gather(Nanos now, Actions& actions) {
   if (stage_ != Stage::kGathering) {
     return;
   }
-  const absl::Status enough =
-      EnoughMembers(membership_, plan_.WorkersNeeded(0), plan_.ServersNeeded(0));
+  // A lab that takes all workers waits for all that a launcher started.
+  const int launched = plan_.wants_whole_pool() ? membership_.LaunchedOf(Role::kWorker) : 0;
+  const absl::Status enough = EnoughMembers(membership_, std::max(plan_.WorkersNeeded(0), launched),
+                                            plan_.ServersNeeded(0));
   const bool settled = !plan_.wants_whole_pool() || now >= last_join_ + options_.settle;
   if (enough.ok() && settled) {
     Prepare(now, actions);

@@ -20,7 +20,8 @@ JoinRequest FromProto(const v1::JoinRequest& proto) {
                       .incarnation = proto.incarnation(),
                       .wanted_rank = {},
                       .build = proto.build(),
-                      .loopback = proto.loopback()};
+                      .loopback = proto.loopback(),
+                      .launched = proto.launched()};
   if (proto.has_wanted_rank()) {
     request.wanted_rank = proto.wanted_rank();
   }

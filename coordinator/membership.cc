@@ -186,6 +186,16 @@ int Membership::CountOf(Role role) const {
   }));
 }
 
+int Membership::LaunchedOf(Role role) const {
+  int launched = 0;
+  for (const auto& [id, member] : pool_) {
+    if (member.request.role == role) {
+      launched = std::max(launched, member.request.launched);
+    }
+  }
+  return launched;
+}
+
 const PoolMember* Membership::Find(MemberId member) const {
   const auto found = pool_.find(member);
   return found == pool_.end() ? nullptr : &found->second;

@@ -175,6 +175,27 @@ TEST_F(ConductorTest, ACellOfAllWorkersTakesWhoHasJoinedOnceNobodyElseDoes) {
   EXPECT_THAT(Assigned(), SizeIs(3));
 }
 
+TEST_F(ConductorTest, ACellOfAllWorkersWaitsForAllThatALauncherStarted) {
+  launched = 3;
+  AddWorkers(2);
+  Conduct(LabOf("scale", {{.workers = 0}}));
+  Pass(seconds(5));
+  EXPECT_THAT(assignments, IsEmpty());
+  AddWorkers(1);
+  Pass(milliseconds(1100));
+  EXPECT_THAT(Assigned(), SizeIs(3));
+}
+
+TEST_F(ConductorTest, ALaunchedWorkerThatNeverComesEndsTheLab) {
+  launched = 3;
+  AddWorkers(2);
+  Conduct(LabOf("scale", {{.workers = 0}}));
+  Pass(seconds(10));
+  ASSERT_TRUE(end.has_value());
+  EXPECT_EQ(end->exit_code, 3);
+  EXPECT_EQ(VerdictText(), "too few members after 10 s: compare needs 3 workers, 2 joined");
+}
+
 TEST_F(ConductorTest, CalibratesOncePerKindOfWorkAndKeepsTheScaleForAllRepeats) {
   AddWorkers(2);
   AddServers(2);

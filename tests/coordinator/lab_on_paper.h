@@ -65,9 +65,12 @@ class ConductorBench {
   ConductorBench() : membership({.build = "b", .suspect_after = std::chrono::seconds(5)}) {}
 
   MemberId AddMember(Role role) {
-    const MemberId id = *membership.Join(
-        {.role = role, .contact = {.host = "h", .grpc_port = 1}, .wanted_rank = {}, .build = "b"},
-        now);
+    const MemberId id = *membership.Join({.role = role,
+                                          .contact = {.host = "h", .grpc_port = 1},
+                                          .wanted_rank = {},
+                                          .build = "b",
+                                          .launched = launched},
+                                         now);
     if (conductor) {
       Carry(conductor->Joined(*membership.Find(id), now));
     }
@@ -216,6 +219,7 @@ class ConductorBench {
 
   std::string VerdictText() const { return end ? end->text : "(none yet)"; }
 
+  int launched = 0;  // of each role, as members say when they join
   Nanos now = std::chrono::seconds(100);
   Membership membership;
   ForecastFn forecast = [](const experiment::Cell& cell) -> absl::StatusOr<CellForecast> {
