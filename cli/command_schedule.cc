@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/schedule_time.h"
 #include "collectives/msccl/export.h"
 #include "collectives/msccl/import.h"
 #include "collectives/msccl/xml.h"
@@ -31,6 +32,7 @@ struct Flags {
   std::string format = "text";
   std::string out;
   collectives::BuildOptions build{.group_size = 8};
+  TimeFlags time;
 };
 
 bool IsFile(const std::string& what) { return what.ends_with(".xml"); }
@@ -185,6 +187,11 @@ int Export(const Flags& flags) {
                     [&](const Schedule& schedule) { return WriteProgram(schedule, flags.out); });
 }
 
+int Time(const Flags& flags) {
+  const absl::StatusOr<Schedule> schedule = Make(flags);
+  return schedule.ok() ? TimeSchedule(*schedule, flags.time) : Fail(schedule.status());
+}
+
 void AddBuildFlags(CLI::App& command, Flags& flags) {
   command.add_option("--ranks", flags.build.group_size, "group size")->capture_default_str();
   command.add_option("--collective", flags.collective, "where several have the name");
@@ -207,7 +214,8 @@ void AddScheduleCommand(CLI::App& app, int& exit_code) {
   command->footer(
       "Examples:\n  ranklab schedule show rabenseifner --ranks 8\n"
       "  ranklab schedule verify program.xml\n"
-      "  ranklab schedule export ring --ranks 8 --out ring8.xml");
+      "  ranklab schedule export ring --ranks 8 --out ring8.xml\n"
+      "  ranklab schedule time ring --ranks 131072 --bytes 1GB --bandwidth 50GB/s");
   CLI::App* list = command->add_subcommand("list", "every algorithm of the catalog");
   list->callback([&exit_code] { exit_code = List(); });
 
@@ -234,6 +242,13 @@ void AddScheduleCommand(CLI::App& app, int& exit_code) {
   write->add_option("--out", flags->out, "a file; else standard output");
   AddBuildFlags(*write, *flags);
   write->callback([flags, &exit_code] { exit_code = Export(*flags); });
+
+  CLI::App* time = command->add_subcommand("time", "how long it takes on an ideal network");
+  time->add_option("algorithm", flags->what, "a name of the list, or an MSCCL file (.xml)")
+      ->required();
+  AddBuildFlags(*time, *flags);
+  AddTimeFlags(*time, flags->time);
+  time->callback([flags, &exit_code] { exit_code = Time(*flags); });
 }
 
 }  // namespace ranklab::cli

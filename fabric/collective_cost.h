@@ -33,7 +33,6 @@ struct CostModel {
   double Alpha(Rank a, Rank b) const { return Between(a, b) ? alpha_between : alpha; }
   double Beta(Rank a, Rank b) const { return Between(a, b) ? beta_between : beta; }
 
- private:
   bool Between(Rank a, Rank b) const {
     return ranks_per_node > 0 && a / ranks_per_node != b / ranks_per_node;
   }

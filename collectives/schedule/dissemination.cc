@@ -14,6 +14,7 @@ absl::StatusOr<Schedule> BuildDisseminationBarrier(const BuildOptions& options) 
   schedule.collective = Collective::kBarrier;
   schedule.group_size = size;
   schedule.input_chunks = 1;
+  schedule.digits = {size};
   schedule.scratch_chunks = CeilLog2(size);  // what arrives in each round
   schedule.scratch_like = [](Rank, std::int32_t) { return 0; };
   schedule.ops_of = [size](Rank rank) {

@@ -2,6 +2,9 @@
 // of a pair takes part for both.
 #pragma once
 
+#include <cstddef>
+#include <vector>
+
 #include "core/log2.h"
 #include "core/units.h"
 
@@ -14,6 +17,12 @@ struct Folding {
 
   explicit constexpr Folding(int group_size)
       : core(1 << FloorLog2(group_size)), pairs(group_size - core) {}
+
+  // Digits of a schedule's symmetry: one a bit if nobody is paired, for then all ranks do the same.
+  std::vector<int> Bits() const {
+    return pairs > 0 ? std::vector<int>()
+                     : std::vector<int>(static_cast<std::size_t>(FloorLog2(core)), 2);
+  }
 
   constexpr bool paired(Rank rank) const { return rank < 2 * pairs; }
   constexpr bool folded(Rank rank) const { return paired(rank) && rank % 2 == 1; }

@@ -91,6 +91,7 @@ absl::StatusOr<Schedule> BuildHierarchical(const BuildOptions& options) {
   schedule.collective = Collective::kAllReduce;
   schedule.group_size = size;
   schedule.input_chunks = size;
+  schedule.digits = {per_node, size / per_node};
   schedule.ops_of = [size, per_node](Rank rank) { return ListOf(size, per_node, rank); };
   return InChannels(std::move(schedule), {.slices = options.chunks_per_rank});
 }

@@ -68,6 +68,7 @@ Schedule InChannels(Schedule schedule, const Slicing& slicing) {
   sliced.collective = schedule.collective;
   sliced.group_size = schedule.group_size;
   sliced.root = schedule.root;
+  sliced.digits = schedule.digits;
   sliced.input_chunks = slicing.slices * schedule.input_chunks;
   sliced.scratch_chunks = slicing.slices * schedule.scratch_chunks;
   const auto one = std::make_shared<const Schedule>(std::move(schedule));

@@ -15,6 +15,7 @@ absl::StatusOr<Schedule> Build(Collective collective, const BuildOptions& option
   schedule.group_size = size;
   schedule.input_chunks = size;
   schedule.output_chunks = size;
+  schedule.digits = {size};
   schedule.ops_of = [size](Rank rank) {
     OpList list(2 * size);
     list.Copy({size + rank}, rank);

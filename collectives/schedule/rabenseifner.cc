@@ -56,6 +56,7 @@ absl::StatusOr<Schedule> BuildRabenseifner(const BuildOptions& options) {
   schedule.collective = Collective::kAllReduce;
   schedule.group_size = options.group_size;
   schedule.input_chunks = folding.core;
+  schedule.digits = folding.Bits();
   schedule.ops_of = [folding](Rank rank) { return ListOf(folding, rank); };
   return InChannels(std::move(schedule), {.slices = options.chunks_per_rank});
 }

@@ -45,6 +45,7 @@ absl::StatusOr<Schedule> BuildRecursiveDoubling(const BuildOptions& options) {
   schedule.group_size = options.group_size;
   schedule.input_chunks = 1;
   schedule.scratch_chunks = 1;
+  schedule.digits = Folding(options.group_size).Bits();
   schedule.scratch_like = [](Rank, std::int32_t) { return 0; };
   schedule.ops_of = [folding = Folding(options.group_size)](Rank rank) {
     return ListOf(folding, rank);

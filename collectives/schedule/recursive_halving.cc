@@ -61,6 +61,7 @@ absl::StatusOr<Schedule> Build(Collective collective, ListOf list_of, const Buil
   schedule.collective = collective;
   schedule.group_size = options.group_size;
   schedule.input_chunks = options.group_size;
+  schedule.digits = Folding(options.group_size).Bits();
   schedule.ops_of = [list_of, folding = Folding(options.group_size),
                      size = options.group_size](Rank rank) { return list_of(folding, rank, size); };
   return schedule;

@@ -76,6 +76,7 @@ absl::StatusOr<Schedule> BuildRing(Collective collective, const BuildOptions& op
   schedule.collective = collective;
   schedule.group_size = options.group_size;
   schedule.input_chunks = options.group_size * options.chunks_per_rank;
+  schedule.digits = {options.group_size};
   schedule.ops_of = [collective, options](Rank rank) {
     RingList list(options, rank);
     if (collective != Collective::kAllGather) {

@@ -77,5 +77,19 @@ TEST(ScheduleCommand, NamesWhatThereIs) {
   EXPECT_THAT(unknown.err, HasSubstr("one of: ring all-reduce, "));
 }
 
+TEST(ScheduleCommand, TimesAGroupByOneOfItsRanksAndSaysWhenItCannot) {
+  const Finished alike = Schedule({"time", "ring", "--ranks", "16384", "--bytes", "16384KB"});
+  EXPECT_EQ(alike.exit_code, 0) << alike.err;
+  // 2 x 16383 steps of 500 ns and 1000 bytes at 50 GB/s.
+  EXPECT_THAT(alike.out, HasSubstr("16384 ranks, 16384000 bytes: 0.01703832 s modelled"));
+  EXPECT_THAT(alike.out, HasSubstr("played for 1 ranks"));
+  const Finished late = Schedule({"time", "ring", "--ranks", "16", "--late", "3:1ms"});
+  EXPECT_EQ(late.exit_code, 0) << late.err;
+  EXPECT_THAT(late.out, HasSubstr("every rank was played"));
+  const Finished wrong = Schedule({"time", "ring", "--slow-link", "0:1"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("--slow-link 0:1: FROM:TO:FACTOR is meant"));
+}
+
 }  // namespace
 }  // namespace ranklab::cluster_test

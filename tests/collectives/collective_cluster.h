@@ -63,6 +63,7 @@ struct ClusterOptions {
   std::uint64_t seed = 1;                  // of the shape's jitter
   double reduction_seconds_per_byte = 0;
   std::uint32_t generation = 7;
+  Bytes eager_limit = transport::MessengerOptions{}.eager_limit;  // larger ones wait for credit
 };
 
 class CollectiveCluster {
@@ -78,7 +79,9 @@ class CollectiveCluster {
                                     .seed = options.seed + static_cast<std::uint64_t>(rank)});
       }
       auto messenger = std::make_unique<transport::Messenger>(
-          loop_, *wire, transport::MessengerOptions{.generation = options.generation});
+          loop_, *wire,
+          transport::MessengerOptions{.generation = options.generation,
+                                      .eager_limit = options.eager_limit});
       nodes_.push_back({std::move(wire), std::move(messenger)});
     }
   }
