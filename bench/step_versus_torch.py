@@ -13,6 +13,8 @@ import statistics
 import subprocess
 import sys
 
+import torch_models
+
 TURNS, STEPS = 15, {"gpt": 2, "mlp": 10}
 
 
@@ -20,74 +22,14 @@ def serve(name):
     """PyTorch's half, in a process of its own."""
     import time
 
-    import torch
-    from torch.nn import functional
-
-    torch.set_num_threads(1)
-    torch.manual_seed(1)
-    if name == "mlp":
-        model = torch.nn.Sequential(
-            torch.nn.Linear(784, 1024), torch.nn.ReLU(),
-            torch.nn.Linear(1024, 1024), torch.nn.ReLU(),
-            torch.nn.Linear(1024, 10),
-        )  # fmt: skip
-        inputs, labels = torch.randn(64, 784), torch.randint(10, (64,))
-        loss_of = lambda: functional.cross_entropy(model(inputs), labels)
-    else:
-        model = Gpt(torch, layers=4, hidden=256, heads=4, context=128, vocabulary=256)
-        tokens, labels = torch.randint(256, (8, 128)), torch.randint(256, (8, 128))
-        loss_of = lambda: functional.cross_entropy(
-            model.logits(tokens).flatten(0, 1), labels.flatten()
-        )
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    step = torch_models.step_of(*torch_models.make(name))
     for line in sys.stdin:
         seconds = []
         for _ in range(int(line)):
             begins = time.perf_counter()
-            optimizer.zero_grad()
-            loss_of().backward()
-            optimizer.step()
+            step()
             seconds.append(time.perf_counter() - begins)
         print(*seconds, flush=True)
-
-
-def Gpt(torch, layers, hidden, heads, context, vocabulary):
-    """The model of worker/gpt.h as one writes it in PyTorch 1.13."""
-    from torch import nn
-    from torch.nn import functional
-
-    class Block(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.norm1, self.norm2 = nn.LayerNorm(hidden), nn.LayerNorm(hidden)
-            self.qkv, self.proj = nn.Linear(hidden, 3 * hidden), nn.Linear(hidden, hidden)
-            self.up, self.down = nn.Linear(hidden, 4 * hidden), nn.Linear(4 * hidden, hidden)
-
-        def forward(self, x, mask):
-            batch, length, _ = x.shape
-            q, k, v = self.qkv(self.norm1(x)).split(hidden, dim=2)
-            q, k, v = (t.view(batch, length, heads, -1).transpose(1, 2) for t in (q, k, v))
-            scores = (q @ k.transpose(-2, -1)) * (hidden // heads) ** -0.5
-            weights = functional.softmax(scores.masked_fill(mask, float("-inf")), dim=-1)
-            mixed = (weights @ v).transpose(1, 2).reshape(batch, length, hidden)
-            x = x + self.proj(mixed)
-            return x + self.down(functional.gelu(self.up(self.norm2(x)), approximate="tanh"))
-
-    class Model(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.tokens, self.positions = nn.Embedding(vocabulary, hidden), nn.Embedding(context, hidden)
-            self.blocks = nn.ModuleList(Block() for _ in range(layers))
-            self.norm = nn.LayerNorm(hidden)
-            self.mask = torch.ones(context, context, dtype=torch.bool).triu(1)
-
-        def logits(self, tokens):
-            x = self.tokens(tokens) + self.positions.weight[: tokens.shape[1]]
-            for block in self.blocks:
-                x = block(x, self.mask)
-            return functional.linear(self.norm(x), self.tokens.weight)
-
-    return Model()
 
 
 class Rival:
@@ -115,29 +57,9 @@ class Rival:
         self.process.wait()
 
 
-def environment():
-    result = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
-    result.pop("OPENBLAS_CORETYPE", None)
-    return result
-
-
-def kernel():
-    """Of the library that PyTorch has loaded; without OpenBLAS the comparison would be unfair."""
-    code = (
-        "import ctypes, torch;"
-        "paths = {line.split()[-1] for line in open('/proc/self/maps') if 'openblas' in line};"
-        "lib = ctypes.CDLL(paths.pop()); lib.openblas_get_corename.restype = ctypes.c_char_p;"
-        "print(torch.__version__, lib.openblas_get_corename().decode())"
-    )
-    run = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True)
-    if run.returncode != 0:
-        sys.exit("PyTorch runs without OpenBLAS here: install libopenblas0-pthread")
-    return run.stdout.decode().strip()
-
-
 def compare(name, program):
-    ours = Rival([program, name], environment())
-    torchs = Rival([sys.executable, __file__, "--serve", name], environment())
+    ours = Rival([program, name], torch_models.environment())
+    torchs = Rival([sys.executable, __file__, "--serve", name], torch_models.environment())
     for _ in range(TURNS):
         for rival in (ours, torchs):
             rival.seconds += rival.run(STEPS[name])
@@ -156,6 +78,6 @@ if __name__ == "__main__":
     if sys.argv[1] == "--serve":
         serve(sys.argv[2])
     else:
-        print("PyTorch and OpenBLAS kernel:", kernel())
+        print("PyTorch and OpenBLAS kernel:", torch_models.kernel())
         for case in sys.argv[2:] or ["gpt", "mlp"]:
             compare(case, sys.argv[1])

@@ -25,6 +25,7 @@ struct Flags {
   double timeout_seconds = 30;
   int spin_microseconds = 0;
   int repeats = 0;  // 0: chosen
+  std::string transport = "tcp";
   bool checksums = false;
   bool rivals = false;
   bool json = false;
@@ -47,11 +48,12 @@ Measurement MedianOf(std::vector<Measurement> repeats) {
 
 class CollectiveTable {
  public:
-  explicit CollectiveTable(const Flags& flags) : flags_(flags) {}
+  explicit CollectiveTable(const Flags& flags)
+      : flags_(flags), way_(flags.transport == "shm" ? Way::kSharedMemory : Way::kTcp) {}
 
   absl::Status Run(const std::vector<Trial>& trials) {
     RETURN_IF_ERROR(Start());
-    Print(PrintHead(flags_.sweep, flags_.checksums));
+    Print(PrintHead(flags_.sweep, way_, flags_.checksums));
     for (const Trial& trial : trials) {
       if (rows_.empty() || rows_.back().trial.algorithm != trial.algorithm) {
         Print(PrintAlgorithm(trial));
@@ -62,7 +64,7 @@ class CollectiveTable {
     }
     Print(PrintTail(rows_, flags_.sweep));
     if (flags_.json) {
-      std::printf("%s", PrintJson(rows_, flags_.sweep, flags_.checksums).c_str());
+      std::printf("%s", PrintJson(rows_, flags_.sweep, way_, flags_.checksums).c_str());
     }
     return absl::OkStatus();
   }
@@ -73,16 +75,23 @@ class CollectiveTable {
   // Rivals first: one that is missing shows before anything is measured.
   absl::Status Start() {
     const ContestantOptions options{.ranks = flags_.sweep.ranks,
+                                    .way = way_,
                                     .checksums = flags_.checksums,
                                     .timeout_seconds = flags_.timeout_seconds,
                                     .spin_microseconds = flags_.spin_microseconds};
     if (flags_.rivals) {
-      for (const auto start : {StartOpenMpi, StartGloo}) {
-        ASSIGN_OR_RETURN(std::unique_ptr<Contestant> rival, start(options));
-        rivals_.push_back(std::move(rival));
+      RETURN_IF_ERROR(AddRival(StartOpenMpi(options)));
+      if (way_ == Way::kTcp) {  // gloo has no other
+        RETURN_IF_ERROR(AddRival(StartGloo(options)));
       }
     }
     ASSIGN_OR_RETURN(ranklab_, StartRanklab(options));
+    return absl::OkStatus();
+  }
+
+  absl::Status AddRival(absl::StatusOr<std::unique_ptr<Contestant>> rival) {
+    RETURN_IF_ERROR(rival.status());
+    rivals_.push_back(*std::move(rival));
     return absl::OkStatus();
   }
 
@@ -130,6 +139,7 @@ class CollectiveTable {
   }
 
   const Flags& flags_;
+  const Way way_;
   std::unique_ptr<Contestant> ranklab_;
   std::vector<std::unique_ptr<Contestant>> rivals_;
   std::vector<Row> rows_;
@@ -208,6 +218,11 @@ void AddCollectiveCommand(CLI::App& app, int& exit_code) {
       "  ranklab collective --ranks 2 -b 1M -e 64M -f 4 -n 5 --rivals\n"
       "Exit code: 0 all right, 1 wrong elements, 2 a mistake in the flags, 3 a lost rank.");
   AddSweepFlags(*command, flags->sweep);
+  command
+      ->add_option("--transport", flags->transport,
+                   "tcp, or shm: through memory that the ranks share")
+      ->check(CLI::IsMember({"tcp", "shm"}))
+      ->capture_default_str();
   command->add_option("--timeout", flags->timeout_seconds, "seconds that one collective may take")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -219,7 +234,7 @@ void AddCollectiveCommand(CLI::App& app, int& exit_code) {
                    "microseconds that a rank without work looks for some before it sleeps")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
-  command->add_flag("--rivals", flags->rivals, "Open MPI over TCP and gloo in turn with ranklab");
+  command->add_flag("--rivals", flags->rivals, "Open MPI and gloo (tcp only) in turn with ranklab");
   command->add_flag("--json", flags->json, "print JSON in place of the table");
   command->callback([flags, &exit_code] { exit_code = RunCollective(*flags); });
 }
@@ -231,6 +246,7 @@ void AddCollectiveRankCommand(CLI::App& app, int& exit_code) {
   command->add_option("--rank", options->rank)->required();
   command->add_option("--timeout", options->timeout_seconds)->required();
   command->add_option("--spin", options->spin_microseconds);
+  command->add_flag("--shared-memory", options->shared_memory);
   command->add_flag("--checksums", options->checksums);
   command->callback([options, &exit_code] { exit_code = RunRankProcess(*options); });
 }

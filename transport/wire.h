@@ -81,6 +81,7 @@ struct WireCounters {
   Bytes wire_received = 0;
   std::int64_t messages_sent = 0;
   std::int64_t messages_received = 0;
+  bool shared_memory = false;  // through which they went
 };
 
 // All calls on the loop. Messages from one endpoint to another arrive in the order sent.
@@ -115,6 +116,8 @@ struct WireOptions {
   std::uint64_t secret = 0;     // of the generation; a peer that does not know it is a stranger
   std::vector<WirePeer> peers;  // all this endpoint talks to, itself not among them
   Nanos deadline{};             // on the loop's clock, for all connections to stand
+  bool shared_memory = false;   // bytes between processes of one host go through memory that they
+                                // share, where the wire and the system can
 };
 
 // A process's listening port for one kind of wire. Lives as long as the process; makes one wire a

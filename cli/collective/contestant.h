@@ -28,8 +28,12 @@ class Contestant {
   virtual absl::StatusOr<Measurement> Measure(const Trial& trial) = 0;
 };
 
+// How bytes go between ranks: through sockets, or through memory that both map.
+enum class Way { kTcp, kSharedMemory };
+
 struct ContestantOptions {
   int ranks = 2;
+  Way way = Way::kTcp;
   bool checksums = false;
   double timeout_seconds = 30;
   int spin_microseconds = 0;  // of ranklab's loops; Open MPI always spins, gloo never
@@ -38,6 +42,7 @@ struct ContestantOptions {
 // Each starts its ranks as processes of this machine and returns once they are connected.
 // Errors: as Measure; NotFound, a rival that is not installed or was not built, with the remedy.
 absl::StatusOr<std::unique_ptr<Contestant>> StartRanklab(const ContestantOptions& options);
+// Open MPI: its TCP or its shared memory path (vader).
 absl::StatusOr<std::unique_ptr<Contestant>> StartOpenMpi(const ContestantOptions& options);
 absl::StatusOr<std::unique_ptr<Contestant>> StartGloo(const ContestantOptions& options);
 

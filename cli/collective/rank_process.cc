@@ -142,12 +142,28 @@ class RankProcess {
       wire_ = port_->Open({.self = {Role::kWorker, options_.rank},
                            .generation = kGeneration,
                            .peers = std::move(peers),
-                           .deadline = loop_.Now() + kConnectTimeout},
+                           .deadline = loop_.Now() + kConnectTimeout,
+                           .shared_memory = options_.shared_memory},
                           [&ready](absl::Status status) { ready.Set(std::move(status)); });
       messenger_ = std::make_unique<transport::Messenger>(
           loop_, *wire_, transport::MessengerOptions{.generation = kGeneration});
     });
-    return ready.Wait(kConnectTimeout + kSlack, "the other ranks");
+    RETURN_IF_ERROR(ready.Wait(kConnectTimeout + kSlack, "the other ranks"));
+    return options_.shared_memory ? CheckSharedMemory() : absl::OkStatus();
+  }
+
+  // What is measured must be what was asked for.
+  absl::Status CheckSharedMemory() {
+    absl::Status status;
+    RunOnLoop(loop_, [&] {
+      for (Rank rank = 0; rank < ranks_; ++rank) {
+        if (rank != options_.rank && !wire_->counters({Role::kWorker, rank}).shared_memory) {
+          status = Unavailable("rank %d shares no memory with rank %d: this system refuses it",
+                               options_.rank, rank);
+        }
+      }
+    });
+    return status;
   }
 
   absl::StatusOr<Measurement> Measure(const Trial& trial) {

@@ -8,6 +8,7 @@ namespace ranklab::cli {
 
 struct RankProcessOptions {
   Rank rank = 0;
+  bool shared_memory = false;   // bytes go through it
   bool checksums = false;       // over bodies, which within a host have none
   double timeout_seconds = 30;  // of one collective
   int spin_microseconds = 0;    // LiveLoop

@@ -20,6 +20,9 @@ class RanklabContestant final : public Contestant {
                     .arguments = {"collective-rank", "--rank", std::to_string(rank), "--timeout",
                                   absl::StrFormat("%g", options_.timeout_seconds), "--spin",
                                   std::to_string(options_.spin_microseconds)}};
+      if (options_.way == Way::kSharedMemory) {
+        launch.arguments.push_back("--shared-memory");
+      }
       if (options_.checksums) {
         launch.arguments.push_back("--checksums");
       }

@@ -118,7 +118,8 @@ class Rival : public Contestant {
 
 class OpenMpi final : public Rival {
  public:
-  explicit OpenMpi(const ContestantOptions& options) : Rival("Open MPI tcp", options) {}
+  explicit OpenMpi(const ContestantOptions& options)
+      : Rival(options.way == Way::kTcp ? "Open MPI tcp" : "Open MPI vader", options) {}
 
   absl::Status Start() {
     ASSIGN_OR_RETURN(const std::string program,
@@ -133,13 +134,15 @@ class OpenMpi final : public Rival {
       }
       processes_.AlsoTell(fd);
     }
-    RETURN_IF_ERROR(processes_.Start(
-        {.name = "mpirun",
-         .program = "mpirun",
-         .arguments = {"--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--mca",
-                       "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include",
-                       "lo", "-np", std::to_string(options_.ranks), program, folder_.path()}},
-        /*told=*/false));
+    RETURN_IF_ERROR(
+        processes_.Start({.name = "mpirun",
+                          .program = "mpirun",
+                          .arguments = {"--allow-run-as-root", "--oversubscribe", "--bind-to",
+                                        "none", "--mca", "pml", "ob1", "--mca", "btl",
+                                        options_.way == Way::kTcp ? "tcp,self" : "vader,self",
+                                        "--mca", "btl_tcp_if_include", "lo", "-np",
+                                        std::to_string(options_.ranks), program, folder_.path()}},
+                         /*told=*/false));
     return HearReady();
   }
 

@@ -168,13 +168,14 @@ std::int64_t WrongIn(const std::vector<Row>& rows) {
   return wrong;
 }
 
-std::string PrintHead(const SweepOptions& options, bool checksums) {
+std::string PrintHead(const SweepOptions& options, Way way, bool checksums) {
   std::string head =
       absl::StrFormat("# %s\n# Collective test starting: %s_perf\n", kBuild, options.collective);
   head += absl::StrFormat(
-      "# ranks %d transport: tcp (127.0.0.1) checksums: %d minBytes %d maxBytes %d step: %d(%s) "
+      "# ranks %d transport: %s checksums: %d minBytes %d maxBytes %d step: %d(%s) "
       "warmup iters: %d iters: %d repeats: %d validation: %d\n",
-      options.ranks, static_cast<int>(checksums), options.min_bytes, options.max_bytes,
+      options.ranks, way == Way::kTcp ? "tcp (127.0.0.1)" : "shm", static_cast<int>(checksums),
+      options.min_bytes, options.max_bytes,
       options.step_factor > 1 ? options.step_factor : options.step_bytes,
       options.step_factor > 1 ? "factor" : "bytes", options.warmup, options.iterations,
       options.repeats, options.check);
@@ -229,7 +230,8 @@ std::string PrintTail(const std::vector<Row>& rows, const SweepOptions& options)
   return tail + absl::StrFormat("#\n# Collective test concluded: %s_perf\n", options.collective);
 }
 
-std::string PrintJson(const std::vector<Row>& rows, const SweepOptions& options, bool checksums) {
+std::string PrintJson(const std::vector<Row>& rows, const SweepOptions& options, Way way,
+                      bool checksums) {
   json results = json::array();
   for (const Row& row : rows) {
     results.push_back(RowJson(row, options.ranks));
@@ -239,7 +241,7 @@ std::string PrintJson(const std::vector<Row>& rows, const SweepOptions& options,
       {"version", kBuild},
       {"config",
        {{"ranks", options.ranks},
-        {"transport", "tcp"},
+        {"transport", way == Way::kTcp ? "tcp" : "shm"},
         {"checksums", checksums},
         {"minimum_bytes", options.min_bytes},
         {"maximum_bytes", options.max_bytes},

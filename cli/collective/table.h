@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/collective/contestant.h"
 #include "cli/collective/sweep.h"
 #include "cli/collective/trial.h"
 
@@ -28,13 +29,14 @@ struct Row {
 
 // Lines that begin with '#', and rows of nccl-tests' widths; so its readers take them. A rival is a
 // line below its row, with the rival's time over ranklab's for both placements.
-std::string PrintHead(const SweepOptions& options, bool checksums);
+std::string PrintHead(const SweepOptions& options, Way way, bool checksums);
 std::string PrintAlgorithm(const Trial& trial);  // before its first row
 std::string PrintRow(const Row& row, int ranks);
 std::string PrintTail(const std::vector<Row>& rows, const SweepOptions& options);
 
 // The names of nccl-tests' -J, with the algorithm and the rivals of each result.
-std::string PrintJson(const std::vector<Row>& rows, const SweepOptions& options, bool checksums);
+std::string PrintJson(const std::vector<Row>& rows, const SweepOptions& options, Way way,
+                      bool checksums);
 
 // Elements, of ranklab and its rivals.
 std::int64_t WrongIn(const std::vector<Row>& rows);

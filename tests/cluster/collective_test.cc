@@ -41,6 +41,19 @@ TEST(CollectiveCommand, EveryCollectiveComesOutRight) {
   }
 }
 
+// As above, in messages smaller and larger than the memory that two ranks share.
+TEST(CollectiveCommand, ComesOutRightThroughSharedMemory) {
+  const Finished run =
+      RunToEnd(Words({"--ranks", "3", "--transport", "shm", "--spin", "20", "--algorithm", "all",
+                      "-b", "4", "-e", "9M", "-i", "4999999", "-n", "2", "--json"}),
+               kLimit);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  const nlohmann::json report = nlohmann::json::parse(run.out, nullptr, false);
+  ASSERT_FALSE(report.is_discarded()) << run.out;
+  EXPECT_EQ(report["config"]["transport"], "shm");
+  EXPECT_EQ(report["out_of_bounds"]["count"], 0);
+}
+
 TEST(CollectiveCommand, PrintsARowASize) {
   const Finished run = RunToEnd(
       Words({"--ranks", "2", "-b", "1K", "-e", "4K", "-f", "2", "-n", "2", "-o", "max"}), kLimit);

@@ -121,7 +121,8 @@ TEST(Greeting, CarriesEveryFieldAndRefusesDamage) {
   const Hello sent{.generation = 3,
                    .secret = 0x123456789abcdef0,
                    .from = {Role::kWorker, 2},
-                   .to = {Role::kServer, 1}};
+                   .to = {Role::kServer, 1},
+                   .segment = {.process = 12, .descriptor = 5}};
   const HelloBytes good = EncodeHello(sent);
   const absl::StatusOr<Hello> received = DecodeHello(good);
   ASSERT_TRUE(received.ok());
@@ -129,6 +130,8 @@ TEST(Greeting, CarriesEveryFieldAndRefusesDamage) {
   EXPECT_EQ(received->secret, sent.secret);
   EXPECT_EQ(received->from, sent.from);
   EXPECT_EQ(received->to, sent.to);
+  EXPECT_EQ(received->segment.process, sent.segment.process);
+  EXPECT_EQ(received->segment.descriptor, sent.segment.descriptor);
   for (std::size_t i = 0; i < good.size(); ++i) {
     HelloBytes bad = good;
     bad[i] ^= std::byte{0x40};
@@ -139,7 +142,7 @@ TEST(Greeting, CarriesEveryFieldAndRefusesDamage) {
 TEST(Greeting, AnswersCarryTheirReason) {
   for (const Answer answer :
        {Answer::kWelcome, Answer::kNotOpenYet, Answer::kOtherGeneration, Answer::kWrongSecret,
-        Answer::kNotExpected, Answer::kAlreadyConnected}) {
+        Answer::kNotExpected, Answer::kAlreadyConnected, Answer::kWelcomeToShare}) {
     AnswerBytes bytes = EncodeAnswer(answer);
     const absl::StatusOr<Answer> received = DecodeAnswer(bytes);
     ASSERT_TRUE(received.ok());

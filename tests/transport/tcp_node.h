@@ -51,11 +51,14 @@ class Ending {
   std::optional<absl::Status> status_;
 };
 
+enum class SharedMemory { kNo, kYes };
+
 class TcpNode {
  public:
   // Bodies are hashed although no other host is there: it is tested here.
-  explicit TcpNode(Endpoint self, const TcpOptions& options = {BodyChecksums::kAlways})
-      : self_(self) {
+  explicit TcpNode(Endpoint self, const TcpOptions& options = {BodyChecksums::kAlways},
+                   SharedMemory shared_memory = SharedMemory::kNo)
+      : self_(self), shared_memory_(shared_memory) {
     auto port = TcpPort::Listen(loop_, "127.0.0.1:0", options);
     EXPECT_TRUE(port.ok()) << port.status();
     port_ = *std::move(port);
@@ -63,6 +66,7 @@ class TcpNode {
   ~TcpNode() { Close(); }
 
   Endpoint self() const { return self_; }
+  bool shares_memory() const { return shared_memory_ == SharedMemory::kYes; }
   LiveLoop& loop() { return loop_; }
   TcpPort& port() { return *port_; }
   Messenger& messenger() { return *messenger_; }
@@ -77,7 +81,8 @@ class TcpNode {
                            .generation = options.generation,
                            .secret = secret,
                            .peers = std::move(peers),
-                           .deadline = loop_.Now() + patience},
+                           .deadline = loop_.Now() + patience,
+                           .shared_memory = shares_memory()},
                           ready.Done());
       messenger_ = std::make_unique<Messenger>(loop_, *wire_, options);
     });
@@ -102,6 +107,7 @@ class TcpNode {
 
  private:
   Endpoint self_;
+  SharedMemory shared_memory_;
   LiveLoop loop_;
   std::unique_ptr<TcpPort> port_;
   std::unique_ptr<Wire> wire_;

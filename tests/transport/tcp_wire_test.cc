@@ -20,6 +20,16 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// Bodies are hashed although no other host is there: it is tested here.
+constexpr TcpOptions kHashed{BodyChecksums::kAlways};
+
+// Through sockets, and through memory.
+class TcpWire : public ::testing::TestWithParam<SharedMemory> {};
+INSTANTIATE_TEST_SUITE_P(Ways, TcpWire, ::testing::Values(SharedMemory::kNo, SharedMemory::kYes),
+                         [](const auto& info) {
+                           return info.param == SharedMemory::kYes ? "Memory" : "Sockets";
+                         });
+
 // Opens wires among all nodes.
 void Connect(std::deque<TcpNode>& nodes, const MessengerOptions& options = {.generation = 1}) {
   std::deque<Ending> ready(nodes.size());
@@ -36,14 +46,23 @@ void Connect(std::deque<TcpNode>& nodes, const MessengerOptions& options = {.gen
     const absl::Status status = ending.Wait();
     ASSERT_TRUE(status.ok()) << status;
   }
+  for (TcpNode& node : nodes) {
+    node.loop().RunAndWait([&] {
+      for (const TcpNode& other : nodes) {
+        if (other.self() != node.self()) {
+          EXPECT_EQ(node.wire().counters(other.self()).shared_memory, node.shares_memory());
+        }
+      }
+    });
+  }
 }
 
-TEST(TcpWire, MovesMessagesOfEverySizeBothWays) {
+TEST_P(TcpWire, MovesMessagesOfEverySizeBothWays) {
   for (const BodyChecksums checksums :
        {BodyChecksums::kNever, BodyChecksums::kBetweenHosts, BodyChecksums::kAlways}) {
     std::deque<TcpNode> nodes;
-    nodes.emplace_back(Worker(0), TcpOptions{checksums});
-    nodes.emplace_back(Worker(1), TcpOptions{checksums});
+    nodes.emplace_back(Worker(0), TcpOptions{checksums}, GetParam());
+    nodes.emplace_back(Worker(1), TcpOptions{checksums}, GetParam());
     Connect(nodes);
     Random random(1);
     std::uint32_t part = 0;
@@ -68,12 +87,12 @@ TEST(TcpWire, MovesMessagesOfEverySizeBothWays) {
 }
 
 // Of a body; headers always have theirs.
-TEST(TcpWire, ChecksumsAreLeftOutWithinAHostUnlessTheyAreAskedFor) {
+TEST_P(TcpWire, ChecksumsAreLeftOutWithinAHostUnlessTheyAreAskedFor) {
   for (const BodyChecksums checksums :
        {BodyChecksums::kNever, BodyChecksums::kBetweenHosts, BodyChecksums::kAlways}) {
     std::deque<TcpNode> nodes;
-    nodes.emplace_back(Worker(0), TcpOptions{checksums});
-    nodes.emplace_back(Worker(1), TcpOptions{checksums});
+    nodes.emplace_back(Worker(0), TcpOptions{checksums}, GetParam());
+    nodes.emplace_back(Worker(1), TcpOptions{checksums}, GetParam());
     Connect(nodes);
     const Storage body(100);
     Storage received(body.size());
@@ -90,10 +109,10 @@ TEST(TcpWire, ChecksumsAreLeftOutWithinAHostUnlessTheyAreAskedFor) {
   }
 }
 
-TEST(TcpWire, CountsBodiesAndAllBytes) {
+TEST_P(TcpWire, CountsBodiesAndAllBytes) {
   std::deque<TcpNode> nodes;
-  nodes.emplace_back(Worker(0));
-  nodes.emplace_back(Worker(1));
+  nodes.emplace_back(Worker(0), kHashed, GetParam());
+  nodes.emplace_back(Worker(1), kHashed, GetParam());
   Connect(nodes);
   const Storage body(300'000);
   Storage received(body.size());
@@ -114,10 +133,10 @@ TEST(TcpWire, CountsBodiesAndAllBytes) {
   EXPECT_LT(sent.wire_sent, sent.body_sent + 300);
 }
 
-TEST(TcpWire, CarriesRequestsAmongPostedMessages) {
+TEST_P(TcpWire, CarriesRequestsAmongPostedMessages) {
   std::deque<TcpNode> nodes;
-  nodes.emplace_back(Worker(0));
-  nodes.emplace_back(Server(0));
+  nodes.emplace_back(Worker(0), kHashed, GetParam());
+  nodes.emplace_back(Server(0), kHashed, GetParam());
   Connect(nodes);
   Random random(2);
   const Storage parameters = RandomBytes(200'000, random), gradient = RandomBytes(100'000, random);
@@ -156,15 +175,15 @@ TEST(TcpWire, CarriesRequestsAmongPostedMessages) {
 }
 
 // Four endpoints, two roles, all at once, many lanes, both kinds of size.
-TEST(TcpWire, DeliversRandomTrafficExactly) {
+TEST_P(TcpWire, DeliversRandomTrafficExactly) {
   const std::uint64_t seed = 7;
   SCOPED_TRACE("seed " + std::to_string(seed));
   Random random(seed);
   std::deque<TcpNode> nodes;
-  nodes.emplace_back(Worker(0));
-  nodes.emplace_back(Worker(1));
-  nodes.emplace_back(Server(0));
-  nodes.emplace_back(Server(1));
+  nodes.emplace_back(Worker(0), kHashed, GetParam());
+  nodes.emplace_back(Worker(1), kHashed, GetParam());
+  nodes.emplace_back(Server(0), kHashed, GetParam());
+  nodes.emplace_back(Server(1), kHashed, GetParam());
   const MessengerOptions options{.generation = 9, .eager_limit = 1000};
   Connect(nodes, options);
   struct Transfer {
@@ -195,11 +214,11 @@ TEST(TcpWire, DeliversRandomTrafficExactly) {
   }
 }
 
-TEST(TcpWire, TellsOfAPeerThatClosed) {
+TEST_P(TcpWire, TellsOfAPeerThatClosed) {
   std::deque<TcpNode> nodes;
-  nodes.emplace_back(Worker(0));
-  nodes.emplace_back(Worker(1));
-  nodes.emplace_back(Worker(2));
+  nodes.emplace_back(Worker(0), kHashed, GetParam());
+  nodes.emplace_back(Worker(1), kHashed, GetParam());
+  nodes.emplace_back(Worker(2), kHashed, GetParam());
   Connect(nodes);
   Ending lost, pending, other, late;
   Storage landing(10);
@@ -225,10 +244,10 @@ TEST(TcpWire, TellsOfAPeerThatClosed) {
   EXPECT_TRUE(absl::IsAborted(other.Wait()));
 }
 
-TEST(TcpWire, ReadsWhatAPeerSentBeforeItClosed) {
+TEST_P(TcpWire, ReadsWhatAPeerSentBeforeItClosed) {
   std::deque<TcpNode> nodes;
-  nodes.emplace_back(Worker(0));
-  nodes.emplace_back(Worker(1));
+  nodes.emplace_back(Worker(0), kHashed, GetParam());
+  nodes.emplace_back(Worker(1), kHashed, GetParam());
   Connect(nodes);
   const Storage body = BytesOf("last words");
   Storage received(body.size());
@@ -241,11 +260,11 @@ TEST(TcpWire, ReadsWhatAPeerSentBeforeItClosed) {
   EXPECT_EQ(received, body);
 }
 
-TEST(TcpWire, AbortEndsEverySendWithItsReason) {
+TEST_P(TcpWire, AbortEndsEverySendWithItsReason) {
   std::deque<TcpNode> nodes;
-  nodes.emplace_back(Worker(0));
-  nodes.emplace_back(Worker(1));
-  nodes.emplace_back(Worker(2));
+  nodes.emplace_back(Worker(0), kHashed, GetParam());
+  nodes.emplace_back(Worker(1), kHashed, GetParam());
+  nodes.emplace_back(Worker(2), kHashed, GetParam());
   Connect(nodes);
   const absl::Status reason = DeadlineExceeded("the coordinator gave up");
   const Storage body(10);
@@ -273,11 +292,11 @@ TEST(TcpWire, AbortEndsEverySendWithItsReason) {
 
 // While large bodies are on their way in both directions, the landings and bodies are freed the
 // moment Abort has returned and the sends have ended: the address sanitizer sees a late touch.
-TEST(TcpWire, AbortInMidTransferTouchesNothingAfterwards) {
+TEST_P(TcpWire, AbortInMidTransferTouchesNothingAfterwards) {
   for (int round = 0; round < 10; ++round) {
     std::deque<TcpNode> nodes;
-    nodes.emplace_back(Worker(0));
-    nodes.emplace_back(Worker(1));
+    nodes.emplace_back(Worker(0), kHashed, GetParam());
+    nodes.emplace_back(Worker(1), kHashed, GetParam());
     Connect(nodes);
     auto body = std::make_unique<Storage>(2 << 20);
     auto landing = std::make_unique<Storage>(2 << 20);

@@ -23,19 +23,25 @@ constexpr Bytes kPiece = 256 << 10;
 
 }  // namespace
 
-Connection::Connection(asio::io_context& io, Endpoint peer, BodyChecksums body_checksums)
+Connection::Connection(asio::io_context& io, Endpoint peer, BodyChecksums body_checksums,
+                       Nanos spin)
     : io_(io),
       peer_(peer),
       body_checksums_(body_checksums),
       hash_bodies_(body_checksums != BodyChecksums::kNever),
+      spin_(spin),
       buffer_(kReadAhead) {}
 
-void Connection::Attach(tcp::socket socket) {
+void Connection::Attach(tcp::socket socket, std::unique_ptr<SharedSegment> segment) {
   RANKLAB_CHECK(!socket_, "%s is connected already", NameOf(peer_));
   socket_ = std::move(socket);
   TuneSocket(*socket_);
-  if (body_checksums_ == BodyChecksums::kBetweenHosts && IsWithinHost(*socket_)) {
-    hash_bodies_ = false;
+  hash_bodies_ &= body_checksums_ == BodyChecksums::kAlways || !IsWithinHost(*socket_);
+  if (segment != nullptr && ended_.ok()) {
+    counters_.shared_memory = true;
+    ring_.emplace(io_, *socket_, std::move(segment), spin_);
+    const auto hear = [self = shared_from_this()] { return self->ring_->HearWakeUps(); };
+    asio::co_spawn(io_, hear, asio::detached);
   }
   StartIfReady();
 }
@@ -82,6 +88,9 @@ void Connection::End(const absl::Status& why, const absl::Status& sends_end_with
   if (socket_) {
     error_code ignored;
     socket_->close(ignored);
+  }
+  if (ring_) {
+    ring_->Close();
   }
   StartWriting();  // which fails what is queued
   if (WireSink* sink = std::exchange(sink_, nullptr)) {
@@ -183,7 +192,8 @@ void Connection::AddFront(const Outgoing& message, Pieces& pieces) const {
 }
 
 asio::awaitable<error_code> Connection::Write(const Pieces& pieces) {
-  const auto [error, count] = co_await asio::async_write(*socket_, pieces, kAwait);
+  const auto [error, count] =
+      ring_ ? co_await ring_->Write(pieces) : co_await asio::async_write(*socket_, pieces, kAwait);
   counters_.wire_sent += static_cast<Bytes>(count);
   co_return ended_.ok() ? error : asio::error::make_error_code(asio::error::operation_aborted);
 }
@@ -290,9 +300,10 @@ asio::awaitable<absl::Status> Connection::Receive(std::byte* to, std::size_t siz
     if (size == 0) {
       break;
     }
-    const bool ahead = size < kReadAhead;
-    const auto [error, count] = co_await socket_->async_read_some(
-        ahead ? asio::buffer(buffer_) : asio::buffer(to, size), kAwait);
+    const bool ahead = !ring_ && size < kReadAhead;
+    const asio::mutable_buffer into = ahead ? asio::buffer(buffer_) : asio::buffer(to, size);
+    const auto [error, count] =
+        ring_ ? co_await ring_->ReadSome(into) : co_await socket_->async_read_some(into, kAwait);
     if (!ended_.ok()) {
       co_return ended_;
     }

@@ -18,6 +18,7 @@
 #include "transport/tcp/asio.h"
 #include "transport/tcp/body_checksums.h"
 #include "transport/tcp/frame.h"
+#include "transport/tcp/ring_stream.h"
 #include "transport/wire.h"
 
 namespace ranklab::transport {
@@ -26,10 +27,11 @@ namespace ranklab::transport {
 // touched by a coroutine whose connection has ended: each checks after every wait.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(asio::io_context& io, Endpoint peer, BodyChecksums body_checksums);
+  // `spin`: RingStream's.
+  Connection(asio::io_context& io, Endpoint peer, BodyChecksums body_checksums, Nanos spin);
 
-  // Until then messages to send wait.
-  void Attach(tcp::socket socket);
+  // Until then messages to send wait. Bytes go through `segment`, if there is one.
+  void Attach(tcp::socket socket, std::unique_ptr<SharedSegment> segment);
   // Until then nothing is read.
   void Deliver(WireSink& sink);
   bool attached() const { return socket_.has_value(); }
@@ -81,7 +83,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const Endpoint peer_;
   const BodyChecksums body_checksums_;
   bool hash_bodies_;  // until the socket says better
+  const Nanos spin_;
   std::optional<tcp::socket> socket_;
+  std::optional<RingStream> ring_;
   WireSink* sink_ = nullptr;
   bool reading_ = false;
   bool writing_ = false;

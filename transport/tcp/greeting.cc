@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t kHelloMagic = 0x31484c52;   // "RLH1"
 constexpr std::uint32_t kAnswerMagic = 0x31414c52;  // "RLA1"
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 
 void PutEndpoint(FieldWriter& out, Endpoint endpoint) {
   out.Put(static_cast<std::uint32_t>(endpoint.role));
@@ -39,6 +39,7 @@ absl::Status CheckChecksum(FieldReader& in) {
 std::string ReasonOf(Answer answer) {
   switch (answer) {
     case Answer::kWelcome:
+    case Answer::kWelcomeToShare:
       return "welcome";
     case Answer::kNotOpenYet:
       return "its generation is not open yet";
@@ -60,7 +61,8 @@ HelloBytes EncodeHello(const Hello& hello) {
   out.Put(kHelloMagic);
   out.Put(kVersion);
   out.Put(hello.generation);
-  out.Put(std::uint32_t{0});
+  out.Put(hello.segment.process);
+  out.Put(hello.segment.descriptor);
   out.Put(hello.secret);
   PutEndpoint(out, hello.from);
   PutEndpoint(out, hello.to);
@@ -89,7 +91,8 @@ absl::StatusOr<Hello> DecodeHello(std::span<const std::byte, kHelloBytes> bytes)
   }
   Hello hello;
   hello.generation = in.Take<std::uint32_t>();
-  in.Take<std::uint32_t>();
+  hello.segment.process = in.Take<std::uint32_t>();
+  hello.segment.descriptor = in.Take<std::uint32_t>();
   hello.secret = in.Take<std::uint64_t>();
   ASSIGN_OR_RETURN(hello.from, TakeEndpoint(in));
   ASSIGN_OR_RETURN(hello.to, TakeEndpoint(in));
@@ -104,7 +107,7 @@ absl::StatusOr<Answer> DecodeAnswer(std::span<const std::byte, kAnswerBytes> byt
   }
   const auto answer = in.Take<std::uint32_t>();
   RETURN_IF_ERROR(CheckChecksum(in));
-  if (answer > static_cast<std::uint32_t>(Answer::kAlreadyConnected)) {
+  if (answer > static_cast<std::uint32_t>(Answer::kWelcomeToShare)) {
     return InvalidArgument("unknown answer %d", answer);
   }
   return static_cast<Answer>(answer);

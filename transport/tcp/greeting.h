@@ -13,10 +13,11 @@
 #include <absl/status/statusor.h>
 
 #include "core/endpoint.h"
+#include "transport/shm/shared_segment.h"
 
 namespace ranklab::transport {
 
-inline constexpr std::size_t kHelloBytes = 48;
+inline constexpr std::size_t kHelloBytes = 52;
 inline constexpr std::size_t kAnswerBytes = 16;
 
 using HelloBytes = std::array<std::byte, kHelloBytes>;
@@ -27,6 +28,7 @@ struct Hello {
   std::uint64_t secret = 0;
   Endpoint from;
   Endpoint to;
+  SegmentId segment{};  // memory that the dialer offers to share; none where process is 0
 };
 
 enum class Answer : std::uint32_t {
@@ -36,7 +38,12 @@ enum class Answer : std::uint32_t {
   kWrongSecret,
   kNotExpected,  // the dialer or whom it looks for is no member, or not the one to dial
   kAlreadyConnected,
+  kWelcomeToShare,  // welcome, and the segment is open: bytes go through it
 };
+
+inline bool IsWelcome(Answer answer) {
+  return answer == Answer::kWelcome || answer == Answer::kWelcomeToShare;
+}
 
 // "the secret is wrong": for logs and errors.
 std::string ReasonOf(Answer answer);

@@ -47,6 +47,7 @@ class LiveLoop::Core {
   asio::io_context& io() { return io_; }
   bool OnLoop() { return io_.get_executor().running_in_this_thread(); }
   bool stopped() const { return stopped_.load(std::memory_order_acquire); }
+  Nanos spin() const { return spin_; }
   Nanos lag() const { return Nanos(lag_.load(std::memory_order_relaxed)); }
 
   void Post(Task task) { asio::post(io_, std::move(task)); }
@@ -163,7 +164,7 @@ class LiveLoop::Core {
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   asio::steady_timer alarm_;
   std::map<Key, Task> queue_;
-  bool awake_ = false;  // RunDue runs, or is posted: no alarm is needed
+  bool awake_ = false;                     // RunDue runs, or is posted: no alarm is needed
   std::map<std::uint64_t, Nanos> timers_;  // order -> when, of those still queued
   Nanos next_heartbeat_{};
   std::atomic<std::uint64_t> next_order_{1};
@@ -205,6 +206,8 @@ void LiveLoop::Stop() { core_->Stop(); }
 bool LiveLoop::OnLoop() const { return core_->OnLoop(); }
 
 bool LiveLoop::stopped() const { return core_->stopped(); }
+
+Nanos LiveLoop::spin() const { return core_->spin(); }
 
 Nanos LiveLoop::lag() const { return core_->lag(); }
 

@@ -33,6 +33,7 @@ class LiveLoop final : public EventLoop {
 
   bool OnLoop() const;
   bool stopped() const;
+  Nanos spin() const;
 
   // How late the loop ran its last heartbeat timer: a measure of how busy it is.
   Nanos lag() const;

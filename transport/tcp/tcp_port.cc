@@ -120,12 +120,17 @@ asio::awaitable<void> TcpPort::Core::Greet(tcp::socket& socket) {
   if (connections != nullptr) {
     answer = connections->Consider(*hello);
   }
+  std::unique_ptr<SharedSegment> segment;
+  if (answer == Answer::kWelcome) {
+    segment = connections->OpenOffered(*hello, socket);
+    answer = segment != nullptr ? Answer::kWelcomeToShare : answer;
+  }
   const bool written = co_await WriteAnswer(socket, answer);
-  if (answer != Answer::kWelcome) {
+  if (!IsWelcome(answer)) {
     Refuse(socket, absl::StrFormat("it says to be %s of generation %d: %s", NameOf(hello->from),
                                    hello->generation, ReasonOf(answer)));
   } else if (written && connections->Consider(*hello) == Answer::kWelcome) {
-    connections->Attach(hello->from, std::move(socket));
+    connections->Attach(hello->from, std::move(socket), std::move(segment));
   }
 }
 

@@ -44,8 +44,8 @@ TcpConnections::TcpConnections(LiveLoop& loop, const WireOptions& options,
     : loop_(loop), options_(options), opened_at_(loop.Now()), ready_(std::move(ready)) {
   for (const WirePeer& peer : options_.peers) {
     RANKLAB_CHECK(peer.endpoint != options_.self, "%s among its own peers", NameOf(options_.self));
-    connections_[peer.endpoint] =
-        std::make_shared<Connection>(loop_.io_context(), peer.endpoint, body_checksums);
+    connections_[peer.endpoint] = std::make_shared<Connection>(loop_.io_context(), peer.endpoint,
+                                                               body_checksums, loop.spin());
     missing_[peer.endpoint] = {
         peer.address, peer.endpoint < options_.self ? "it has not dialed" : "not tried", nullptr};
   }
@@ -77,21 +77,21 @@ asio::awaitable<void> TcpConnections::Dial(std::shared_ptr<TcpConnections> self,
     }
     const auto socket = std::make_shared<tcp::socket>(self->loop_.io_context());
     self->missing_[peer.endpoint].attempt = socket;
-    const absl::Status status = co_await self->Greet(peer, socket);
+    absl::StatusOr<std::unique_ptr<SharedSegment>> segment = co_await self->Greet(peer, socket);
     if (!self->Misses(peer.endpoint)) {
       co_return;
     }
-    if (status.ok()) {
-      self->Attach(peer.endpoint, std::move(*socket));
+    if (segment.ok()) {
+      self->Attach(peer.endpoint, std::move(*socket), *std::move(segment));
       co_return;
     }
-    self->missing_[peer.endpoint].problem = MessageOf(status);
+    self->missing_[peer.endpoint].problem = MessageOf(segment.status());
   }
 }
 
 // Ends when the socket is closed from outside, if not before.
-asio::awaitable<absl::Status> TcpConnections::Greet(WirePeer peer,
-                                                    std::shared_ptr<tcp::socket> socket) {
+asio::awaitable<absl::StatusOr<std::unique_ptr<SharedSegment>>> TcpConnections::Greet(
+    WirePeer peer, std::shared_ptr<tcp::socket> socket) {
   const absl::StatusOr<HostPort> address = ParseHostPort(peer.address);
   if (!address.ok()) {
     co_return address.status();
@@ -115,8 +115,13 @@ asio::awaitable<absl::Status> TcpConnections::Greet(WirePeer peer,
   }
   missing_[peer.endpoint].problem = "connected, but it does not answer";
   TuneSocket(*socket);
+  std::unique_ptr<SharedSegment> segment = Offer(*socket);
   const HelloBytes hello =
-      EncodeHello({options_.generation, options_.secret, options_.self, peer.endpoint});
+      EncodeHello({.generation = options_.generation,
+                   .secret = options_.secret,
+                   .from = options_.self,
+                   .to = peer.endpoint,
+                   .segment = segment != nullptr ? segment->id() : SegmentId{}});
   const auto [write_error, written] =
       co_await asio::async_write(*socket, asio::buffer(hello), kAwait);
   if (write_error) {
@@ -132,10 +137,31 @@ asio::awaitable<absl::Status> TcpConnections::Greet(WirePeer peer,
   if (!answer.ok()) {
     co_return answer.status();
   }
-  if (*answer != Answer::kWelcome) {
+  if (!IsWelcome(*answer)) {
     co_return Unavailable("it refuses %s: %s", NameOf(options_.self), ReasonOf(*answer));
   }
-  co_return absl::OkStatus();
+  if (*answer == Answer::kWelcome || segment == nullptr) {
+    co_return nullptr;
+  }
+  segment->WithdrawOffer();
+  co_return segment;
+}
+
+std::unique_ptr<SharedSegment> TcpConnections::Offer(const tcp::socket& socket) const {
+  if (!options_.shared_memory || !IsWithinHost(socket)) {
+    return nullptr;
+  }
+  absl::StatusOr<std::unique_ptr<SharedSegment>> segment = SharedSegment::Make(options_.secret);
+  return segment.ok() ? *std::move(segment) : nullptr;
+}
+
+std::unique_ptr<SharedSegment> TcpConnections::OpenOffered(const Hello& hello,
+                                                           const tcp::socket& socket) const {
+  if (!options_.shared_memory || hello.segment.process == 0 || !IsWithinHost(socket)) {
+    return nullptr;
+  }
+  auto segment = SharedSegment::Open(hello.segment, options_.secret);
+  return segment.ok() ? *std::move(segment) : nullptr;
 }
 
 Answer TcpConnections::Consider(const Hello& hello) const {
@@ -152,10 +178,11 @@ Answer TcpConnections::Consider(const Hello& hello) const {
   return Misses(hello.from) ? Answer::kWelcome : Answer::kAlreadyConnected;
 }
 
-void TcpConnections::Attach(Endpoint peer, tcp::socket socket) {
+void TcpConnections::Attach(Endpoint peer, tcp::socket socket,
+                            std::unique_ptr<SharedSegment> segment) {
   const std::size_t found = missing_.erase(peer);
   RANKLAB_CHECK(found == 1, "%s", NameOf(peer));
-  connections_.at(peer)->Attach(std::move(socket));
+  connections_.at(peer)->Attach(std::move(socket), std::move(segment));
   if (missing_.empty()) {
     FinishOpening(absl::OkStatus());
   }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <absl/status/status.h>
+#include <absl/status/statusor.h>
 
 #include "core/endpoint.h"
 #include "core/event_loop.h"
@@ -29,7 +30,10 @@ class TcpConnections : public std::enable_shared_from_this<TcpConnections> {
 
   // May the dialer join? If so, Attach its socket once the answer is on its way.
   Answer Consider(const Hello& hello) const;
-  void Attach(Endpoint peer, tcp::socket socket);
+  void Attach(Endpoint peer, tcp::socket socket, std::unique_ptr<SharedSegment> segment);
+
+  // The memory that the dialer offers to share, opened, or null: then bytes go through the socket.
+  std::unique_ptr<SharedSegment> OpenOffered(const Hello& hello, const tcp::socket& socket) const;
 
   void Deliver(WireSink& sink);
   void Send(Endpoint to, const MessageHeader& header, Payload body, DoneFn sent);
@@ -48,7 +52,10 @@ class TcpConnections : public std::enable_shared_from_this<TcpConnections> {
   };
 
   static asio::awaitable<void> Dial(std::shared_ptr<TcpConnections> self, WirePeer peer);
-  asio::awaitable<absl::Status> Greet(WirePeer peer, std::shared_ptr<tcp::socket> socket);
+  // The memory that both share now, null if none.
+  asio::awaitable<absl::StatusOr<std::unique_ptr<SharedSegment>>> Greet(
+      WirePeer peer, std::shared_ptr<tcp::socket> socket);
+  std::unique_ptr<SharedSegment> Offer(const tcp::socket& socket) const;
   bool Misses(Endpoint peer) const { return missing_.contains(peer); }
   void FinishOpening(absl::Status status);
   absl::Status DeadlineError() const;
