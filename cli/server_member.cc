@@ -160,9 +160,9 @@ void ServerMember::Run(worker::Member& member, worker::GenerationInbox& inbox) {
   }
   member.SetProgress(inbox, 0, "serving");
   // It arrives at once, and goes on when every worker has the final parameters.
-  member.SendArrival(inbox, coordinator::kFetchedBarrier);
+  member.SendArrival(inbox, coordinator::kFetchedBarrier, "");
   const absl::Status served =
-      inbox.WaitReleased(coordinator::kFetchedBarrier, Nanos(assignment.timeout_ns()));
+      inbox.WaitReleased(coordinator::kFetchedBarrier, Nanos(assignment.timeout_ns())).status();
   {
     absl::MutexLock lock(&mutex_);
     serving_ = nullptr;

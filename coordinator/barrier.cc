@@ -1,5 +1,7 @@
 #include "coordinator/barrier.h"
 
+#include <utility>
+
 #include "core/check.h"
 
 namespace ranklab::coordinator {
@@ -8,7 +10,7 @@ Barrier::Barrier(int workers) : workers_(workers) {
   RANKLAB_CHECK(workers >= 1, "%d workers", workers);
 }
 
-std::vector<Endpoint> Barrier::Arrive(Endpoint who) {
+std::vector<Endpoint> Barrier::Arrive(Endpoint who, std::string token) {
   RANKLAB_CHECK(who.role == Role::kServer || (who.rank >= 0 && who.rank < workers_),
                 "%s at a barrier of %d workers", NameOf(who), workers_);
   if (!arrived_.insert(who).second) {
@@ -19,6 +21,10 @@ std::vector<Endpoint> Barrier::Arrive(Endpoint who) {
   }
   if (who.role == Role::kWorker) {
     ++workers_arrived_;
+    if (!token.empty()) {
+      tokens_.resize(static_cast<std::size_t>(workers_));
+      tokens_[static_cast<std::size_t>(who.rank)] = std::move(token);
+    }
   }
   return open() ? std::vector<Endpoint>(arrived_.begin(), arrived_.end()) : std::vector<Endpoint>{};
 }

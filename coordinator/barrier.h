@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "core/endpoint.h"
@@ -15,6 +16,9 @@ namespace ranklab::coordinator {
 inline constexpr char kTrainedBarrier[] = "trained";
 inline constexpr char kFetchedBarrier[] = "fetched";
 
+// The most that a token may have; the coordinator keeps one for each worker.
+inline constexpr std::size_t kMostTokenBytes = 1024;
+
 // Opens once every worker has arrived, and stays open. Servers may arrive too: they wait for the
 // workers, the workers do not wait for them.
 class Barrier {
@@ -23,9 +27,13 @@ class Barrier {
   explicit Barrier(int workers);
 
   // Who goes on because of this arrival: nobody before the last worker has come, then all who have
-  // arrived, then each late server by itself. A second arrival of the same one releases nobody.
+  // arrived, then each late server by itself. A second arrival of the same one releases nobody. A
+  // worker may bring a `token` for the others.
   // Requires: a worker's rank is below the number of workers.
-  std::vector<Endpoint> Arrive(Endpoint who);
+  std::vector<Endpoint> Arrive(Endpoint who, std::string token = {});
+
+  // [worker's rank]; empty where none of those who came has brought one.
+  const std::vector<std::string>& tokens() const { return tokens_; }
 
   bool open() const { return workers_arrived_ == workers_; }
   // Kept for the owner, which has the clock; nothing before the first worker has come: a server may
@@ -39,6 +47,7 @@ class Barrier {
   int workers_arrived_ = 0;
   std::optional<Nanos> deadline_;
   std::set<Endpoint> arrived_;
+  std::vector<std::string> tokens_;
 };
 
 }  // namespace ranklab::coordinator

@@ -131,17 +131,26 @@ void GenerationRun::OnRows(Participant& from, v1::StepRows rows, Actions& action
 void GenerationRun::OnArrival(Participant& from, const v1::BarrierArrival& arrival, Nanos now,
                               Actions& actions) {
   const int workers = static_cast<int>(generation_.workers.size());
+  if (arrival.token().size() > kMostTokenBytes) {
+    Failed(from,
+           InvalidArgument("it came to barrier %s with a token of %d bytes; at most %d",
+                           arrival.barrier(), arrival.token().size(), kMostTokenBytes),
+           now);
+    return;
+  }
   Barrier& barrier = barriers_.try_emplace(arrival.barrier(), Barrier(workers)).first->second;
   if (from.member.endpoint.role == Role::kWorker && !barrier.deadline()) {
     // The first who comes waits for the slowest: half of the cell's own time-out, at least 30 s.
     barrier.SetDeadline(now + Nanos(task_.assignment.timeout_ns()) / 2);
   }
-  for (const Endpoint released : barrier.Arrive(from.member.endpoint)) {
+  for (const Endpoint released : barrier.Arrive(from.member.endpoint, arrival.token())) {
     const std::vector<Member>& role =
         released.role == Role::kWorker ? generation_.workers : generation_.servers;
     v1::CoordinatorMessage message;
     message.mutable_release()->set_generation(generation_.number);
     message.mutable_release()->set_barrier(arrival.barrier());
+    *message.mutable_release()->mutable_tokens() = {barrier.tokens().begin(),
+                                                    barrier.tokens().end()};
     Send(actions, role[static_cast<std::size_t>(released.rank)].id, std::move(message));
   }
 }

@@ -140,6 +140,16 @@ std::vector<Finding> FindingsOf(const LabSpec& spec, const CellSummary& summary,
   if (summary.precision != "fp32" && summary.kind != FigureKind::kModelled) {
     findings.push_back(EmulatedPrecision(summary));
   }
+  if (spec.cluster.shared_gpu && summary.kind != FigureKind::kModelled) {
+    findings.push_back({.code = "SHARED_GPU",
+                        .text = absl::StrFormat(
+                            "%d workers on one GPU (cluster.shared_gpu): they take turns on it, "
+                            "and NCCL speaks through sockets on loopback; the times mean "
+                            "nothing, only results, aborts and recovery do",
+                            summary.workers),
+                        .remedy = "give each worker a GPU",
+                        .severity = static_cast<double>(summary.workers)});
+  }
   if (spec.asynchronous() && summary.workers > 1 && summary.kind != FigureKind::kModelled) {
     findings.push_back(
         {.code = "RATE_DIVIDED",

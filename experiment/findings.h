@@ -18,9 +18,9 @@ inline constexpr double kRatioToExplain = 1.15;
 // The share of late messages above which the shaper says that it could not keep up.
 inline constexpr double kLateShareToReport = 0.05;
 
-// CPU_OVERSUBSCRIBED, EMULATED_PRECISION, RATE_DIVIDED, COULD_NOT_KEEP_UP, NETWORK_NOT_HELD,
-// ABOVE_PREDICTION. `summary` is complete but for them; `lateness_seconds`, of compute past its
-// modelled end, a step.
+// CPU_OVERSUBSCRIBED, EMULATED_PRECISION, SHARED_GPU, RATE_DIVIDED, COULD_NOT_KEEP_UP,
+// NETWORK_NOT_HELD, ABOVE_PREDICTION. `summary` is complete but for them; `lateness_seconds`, of
+// compute past its modelled end, a step.
 std::vector<Finding> FindingsOf(const LabSpec& spec, const CellSummary& summary, int cores,
                                 double lateness_seconds);
 

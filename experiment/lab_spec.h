@@ -111,10 +111,14 @@ struct TrainSpec {
   std::string precision = "fp32";     // of weights, activations and their gradients
 };
 
+// Workers with cluster.shared_gpu: beyond, NCCL's kernels wait for one another's time slices.
+inline constexpr int kMostOnOneGpu = 4;
+
 struct ClusterSpec {
   int workers = 1;               // 0: all in the pool
   int servers = 1;               // only used by ps
   std::string device = "auto";   // "auto", "cpu", "cuda"
+  bool shared_gpu = false;       // workers may be on one GPU with nccl; times mean nothing then
   std::string on_loss = "stop";  // "stop"; "continue" is refused by name until it is built
   Nanos suspect_after = std::chrono::seconds(5);
   Bytes memory_cap = 0;  // of each worker, all kinds together; 0: none

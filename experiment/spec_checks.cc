@@ -73,6 +73,33 @@ absl::Status CheckExchange(const Checked& lab) {
                         "alone",
                         cluster.workers == 0 ? "all" : std::to_string(cluster.workers)));
   }
+  if (std::holds_alternative<NcclSpec>(kind) && !lab.spec.fabric.native()) {
+    return lab.Refuse("fabric.preset",
+                      absl::StrFormat("fabric.preset is %s, and what NCCL sends passes no wire of "
+                                      "ranklab's that could shape it; with exchange.kind nccl, "
+                                      "native",
+                                      lab.spec.fabric.preset));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSharedGpu(const Checked& lab) {
+  const ClusterSpec& cluster = lab.spec.cluster;
+  if (!cluster.shared_gpu) {
+    return absl::OkStatus();
+  }
+  if (cluster.device == "cpu") {
+    return lab.Refuse(
+        "cluster.shared_gpu",
+        "cluster.shared_gpu is true and cluster.device cpu; there is no GPU to share");
+  }
+  if (cluster.workers == 0 || cluster.workers > kMostOnOneGpu) {
+    return lab.Refuse(
+        "cluster.shared_gpu",
+        absl::StrFormat("cluster.shared_gpu with %s workers; at most %d share a GPU",
+                        cluster.workers == 0 ? "all" : std::to_string(cluster.workers),
+                        kMostOnOneGpu));
+  }
   return absl::OkStatus();
 }
 
@@ -241,6 +268,7 @@ absl::Status CheckSpec(const ConfigSource& source, const ConfigNode& root, const
   const Checked lab{source, root, spec};
   RETURN_IF_ERROR(CheckBatch(lab));
   RETURN_IF_ERROR(CheckExchange(lab));
+  RETURN_IF_ERROR(CheckSharedGpu(lab));
   RETURN_IF_ERROR(CheckClipping(lab));
   RETURN_IF_ERROR(CheckLossScale(lab));
   RETURN_IF_ERROR(CheckModel(lab));

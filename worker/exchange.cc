@@ -6,6 +6,7 @@
 #include "core/overloaded.h"
 #include "core/status.h"
 #include "worker/blocking_exchange.h"
+#include "worker/exchange_nccl.h"
 
 namespace ranklab::worker {
 
@@ -20,17 +21,18 @@ absl::StatusOr<std::unique_ptr<ExchangeMachine>> MakeExchangeMachine(
             return MakeParameterServerExchange(deps, options);
           },
           [](const experiment::NcclSpec&) -> Made {
-            return Unimplemented(
-                "exchange.kind nccl needs a CUDA device and a build with NCCL; this one has "
-                "neither. "
-                "Use {kind: collective, algorithm: ring}");
+            return Unimplemented("exchange.kind nccl needs a GPU, which a loop does not drive");
           },
       },
       options.spec.kind);
 }
 
 absl::StatusOr<std::unique_ptr<GradientExchange>> MakeExchange(const ExchangeDeps& deps,
+                                                               NcclDeps nccl,
                                                                const ExchangeOptions& options) {
+  if (std::holds_alternative<experiment::NcclSpec>(options.spec.kind)) {
+    return MakeNcclExchange(deps, std::move(nccl), options);
+  }
   if (std::holds_alternative<experiment::NoExchange>(options.spec.kind)) {
     return MakeNoExchange();
   }

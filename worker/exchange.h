@@ -27,22 +27,26 @@ struct ExchangeDeps {
   Model& model;
 };
 
+struct NcclDeps;  // exchange_nccl.h
+
 struct ExchangeOptions {
-  experiment::ExchangeSpec spec;
+  experiment::ExchangeSpec spec{};
   compute::DType wire = compute::DType::kFloat32;  // of gradients
   std::uint32_t generation = 0;
   Rank rank = 0;
   int workers = 1;
   int servers = 0;
-  Nanos timeout{};  // of one step's exchange, wall time
+  bool shared_gpu = false;  // cluster.shared_gpu
+  Nanos timeout{};          // of one step's exchange, wall time
 };
 
-// For a training thread. Errors: Unimplemented, nccl in a build or on a machine without a GPU;
-// InvalidArgument, an algorithm that the catalog does not know.
+// For a training thread. Errors: InvalidArgument, an algorithm that the catalog does not know;
+// those of MakeNcclExchange.
 absl::StatusOr<std::unique_ptr<GradientExchange>> MakeExchange(const ExchangeDeps& deps,
+                                                               NcclDeps nccl,
                                                                const ExchangeOptions& options);
 
-// The same for the loop itself.
+// The same for the loop itself. Errors: Unimplemented, nccl: what a GPU does is not the loop's.
 absl::StatusOr<std::unique_ptr<ExchangeMachine>> MakeExchangeMachine(
     const ExchangeDeps& deps, const ExchangeOptions& options);
 

@@ -2,13 +2,15 @@
 // The loop puts in, the member's own thread waits.
 #pragma once
 
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <absl/base/thread_annotations.h>
 #include <absl/status/status.h>
+#include <absl/status/statusor.h>
 #include <absl/synchronization/mutex.h>
 
 #include "core/status.h"
@@ -73,12 +75,13 @@ class GenerationInbox {
     return true;
   }
 
-  void Release(const std::string& barrier) {
+  void Release(const std::string& barrier, std::vector<std::string> tokens) {
     absl::MutexLock lock(&mutex_);
-    released_.insert(barrier);
+    released_.emplace(barrier, std::move(tokens));
   }
 
-  absl::Status WaitReleased(const std::string& barrier, Nanos timeout) {
+  // What the workers brought, [rank]; empty where they brought nothing.
+  absl::StatusOr<std::vector<std::string>> WaitReleased(const std::string& barrier, Nanos timeout) {
     absl::MutexLock lock(&mutex_);
     const auto ended = [this, &barrier]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return !abort_reason_.ok() || released_.contains(barrier);
@@ -87,7 +90,11 @@ class GenerationInbox {
       return DeadlineExceeded("waited %.0f s for the other workers at barrier %s",
                               static_cast<double>(timeout.count()) * 1e-9, barrier);
     }
-    return released_.contains(barrier) ? absl::OkStatus() : abort_reason_;
+    const auto found = released_.find(barrier);
+    if (found == released_.end()) {
+      return abort_reason_;
+    }
+    return found->second;
   }
 
  private:
@@ -98,7 +105,7 @@ class GenerationInbox {
   absl::Status abort_reason_ ABSL_GUARDED_BY(mutex_);
   Network* network_ ABSL_GUARDED_BY(mutex_) = nullptr;
   RankFaults* faults_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  std::set<std::string> released_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::vector<std::string>> released_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace ranklab::worker

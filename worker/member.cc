@@ -33,7 +33,7 @@ void Member::Go(std::uint32_t generation) {
 
 void Member::Released(const v1::BarrierRelease& release) {
   if (const auto inbox = InboxOf(release.generation())) {
-    inbox->Release(release.barrier());
+    inbox->Release(release.barrier(), {release.tokens().begin(), release.tokens().end()});
   }
 }
 
@@ -123,10 +123,12 @@ void Member::SendResult(const GenerationInbox& inbox, const absl::Status& status
   Send(std::move(message));
 }
 
-void Member::SendArrival(const GenerationInbox& inbox, const std::string& barrier) {
+void Member::SendArrival(const GenerationInbox& inbox, const std::string& barrier,
+                         const std::string& token) {
   v1::MemberMessage message;
   message.mutable_arrival()->set_generation(inbox.assignment().generation());
   message.mutable_arrival()->set_barrier(barrier);
+  message.mutable_arrival()->set_token(token);
   Send(std::move(message));
 }
 

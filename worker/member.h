@@ -57,7 +57,8 @@ class Member {
                  const std::string& lab_hash);
   // Fills in generation, status and clock, and sends.
   void SendResult(const GenerationInbox& inbox, const absl::Status& status, v1::CellResult result);
-  void SendArrival(const GenerationInbox& inbox, const std::string& barrier);
+  void SendArrival(const GenerationInbox& inbox, const std::string& barrier,
+                   const std::string& token);
   void SetProgress(const GenerationInbox& inbox, Step step, const std::string& phase);
   // Lost peers are evidence for the coordinator, which decides.
   void ReportLostPeers(const GenerationInbox& inbox, Network& network);

@@ -12,6 +12,7 @@
 #include "core/seconds.h"
 #include "core/status.h"
 #include "worker/evaluate.h"
+#include "worker/exchange_nccl.h"
 #include "worker/lab_optimizer.h"
 #include "worker/precision.h"
 
@@ -45,6 +46,7 @@ TrainingRun::TrainingRun(EventLoop& loop, Network& network, const Dataset& data,
       observer_(observer),
       options_(options),
       device_({.threads = options.spec.compute.threads, .cap = options.spec.cluster.memory_cap}),
+      patience_(loop, aborted),
       clock_(loop, {.modelled = !options.spec.compute.native(), .time_scale = options.time_scale},
              aborted),
       progress_([this](const char* phase) { SetPhase(phase); }),
@@ -102,14 +104,21 @@ absl::Status TrainingRun::MakeParts() {
                                                             .ranks = workers,
                                                             .depth = spec.data.prefetch,
                                                             .loaders = spec.data.loaders});
-  ASSIGN_OR_RETURN(exchange_, MakeExchange({loop_, network_.messenger(), trace_, reducer_, *model_},
-                                           {.spec = spec.exchange,
-                                            .wire = WireOf(spec),
-                                            .generation = options_.generation,
-                                            .rank = options_.rank,
-                                            .workers = workers,
-                                            .servers = spec.cluster.servers,
-                                            .timeout = options_.exchange_timeout}));
+  ASSIGN_OR_RETURN(
+      exchange_,
+      MakeExchange(
+          {loop_, network_.messenger(), trace_, reducer_, *model_},
+          {.queues = nullptr,  // the device is a CPU
+           .patience = patience_,
+           .share = [this](const std::string& mine) { return observer_.Exchange("nccl", mine); }},
+          {.spec = spec.exchange,
+           .wire = WireOf(spec),
+           .generation = options_.generation,
+           .rank = options_.rank,
+           .workers = workers,
+           .servers = spec.cluster.servers,
+           .shared_gpu = spec.cluster.shared_gpu,
+           .timeout = options_.exchange_timeout}));
   train_step_ = std::make_unique<TrainStep>(
       TrainStepDeps{*model_, *exchange_, *optimizer_, *input_, *modelled_, faults_, clock_, trace_,
                     progress_, meet_},

@@ -11,6 +11,7 @@
 #include <absl/status/statusor.h>
 
 #include "collectives/cpu_reducer.h"
+#include "collectives/nccl/patience.h"
 #include "compute/device.h"
 #include "core/event_loop.h"
 #include "core/status_latch.h"
@@ -48,6 +49,9 @@ class RunObserver {
   virtual void OnFault(const FaultChange& change, Step step, const std::string& applied) = 0;
   // Returns when all workers of the generation are there. Errors: DeadlineExceeded; Aborted.
   virtual absl::Status Barrier(const std::string& name) = 0;
+  // A barrier to which each worker brings a token of at most 1 KiB; returns all, [rank].
+  virtual absl::StatusOr<std::vector<std::string>> Exchange(const std::string& name,
+                                                            const std::string& token) = 0;
 };
 
 struct TrainingResult {
@@ -106,6 +110,7 @@ class TrainingRun {
   compute::CpuDevice device_;
   collectives::CpuReducer reducer_;
   TraceBuffer trace_;
+  collectives::nccl::PatienceUntilAborted patience_;
   StepClock clock_;
   Step step_ = 0;
   std::string phase_ = "load";

@@ -41,8 +41,11 @@ class RunReporter final : public RunObserver {
     member_.Send(std::move(message));
   }
 
-  absl::Status Barrier(const std::string& name) override {
-    member_.SendArrival(inbox_, name);
+  absl::Status Barrier(const std::string& name) override { return Exchange(name, "").status(); }
+
+  absl::StatusOr<std::vector<std::string>> Exchange(const std::string& name,
+                                                    const std::string& token) override {
+    member_.SendArrival(inbox_, name, token);
     return inbox_.WaitReleased(name, Nanos(inbox_.assignment().timeout_ns()));
   }
 

@@ -27,22 +27,23 @@ static_assert(sizeof(UniqueId) == sizeof(ncclUniqueId));
 constexpr const char* kPlaces[] = {"libnccl.so.2", "/usr/local/cuda/lib64/libnccl.so.2"};
 
 struct Functions {
-#define RANKLAB_NCCL_FUNCTIONS(X)                                                      \
-  X(ncclGetVersion)                                                                    \
-  X(ncclGetUniqueId)                                                                   \
-  X(ncclCommInitRankConfig)                                                            \
-  X(ncclCommGetAsyncError)                                                             \
-  X(ncclGetLastError)                                                                  \
-  X(ncclCommCount)                                                                     \
-  X(ncclCommUserRank)                                                                  \
-  X(ncclAllReduce)                                                                     \
-  X(ncclReduceScatter)                                                                 \
-  X(ncclAllGather)                                                                     \
-  X(ncclBroadcast)                                                                     \
-  X(ncclReduce)                                                                        \
-  X(ncclSend)                                                                          \
-  X(ncclRecv) X(ncclGroupStart) X(ncclGroupEnd) X(ncclCommFinalize) X(ncclCommDestroy) \
-      X(ncclCommAbort) X(ncclCommShrink)
+#define RANKLAB_NCCL_FUNCTIONS(X)                                                           \
+  X(ncclGetVersion)                                                                         \
+  X(ncclGetUniqueId)                                                                        \
+  X(ncclCommInitRankConfig)                                                                 \
+  X(ncclCommGetAsyncError)                                                                  \
+  X(ncclGetLastError)                                                                       \
+  X(ncclCommCount)                                                                          \
+  X(ncclCommUserRank)                                                                       \
+  X(ncclAllReduce)                                                                          \
+  X(ncclReduceScatter)                                                                      \
+  X(ncclAllGather)                                                                          \
+  X(ncclBroadcast)                                                                          \
+  X(ncclReduce)                                                                             \
+  X(ncclSend)                                                                               \
+  X(ncclRecv)                                                                               \
+  X(ncclGroupStart) X(ncclGroupEnd) X(ncclCommFinalize) X(ncclCommDestroy) X(ncclCommAbort) \
+      X(ncclCommShrink)
 #define RANKLAB_DECLARE(name) std::add_pointer_t<decltype(::name)> name = nullptr;
   RANKLAB_NCCL_FUNCTIONS(RANKLAB_DECLARE)
 #undef RANKLAB_DECLARE

@@ -43,6 +43,16 @@ TEST(Barrier, ASecondArrivalNeitherCountsNorReleases) {
   EXPECT_THAT(barrier.Arrive(Worker(1)), IsEmpty());
 }
 
+TEST(Barrier, KeepsWhatEachWorkerBrings) {
+  Barrier barrier(3);
+  barrier.Arrive(Worker(2), "id");
+  barrier.Arrive(Worker(2), "another");
+  barrier.Arrive(Server(0), "a server's");
+  barrier.Arrive(Worker(0), "0");
+  barrier.Arrive(Worker(1));
+  EXPECT_THAT(barrier.tokens(), ElementsAre("0", "", "id"));
+}
+
 TEST(Barrier, NamesTheWorkersThatAreMissing) {
   Barrier barrier(4);
   barrier.Arrive(Worker(1));

@@ -296,6 +296,20 @@ TEST_F(ConductorTest, BarriersReleaseTheGeneration) {
   EXPECT_EQ(CountOf(v1::CoordinatorMessage::kRelease, servers[1]), 0);
 }
 
+TEST_F(ConductorTest, WhatWorkersBringToABarrierGoesToAll) {
+  AddWorkers(2);
+  Conduct(LabOf("scale", {{.workers = 2}}));
+  Arrive(workers[1], "unique id", "of 1");  // also while members get ready
+  Arrive(workers[0], "unique id", std::string("\0of 0", 5));
+  for (const MemberId worker : workers) {
+    ASSERT_EQ(CountOf(v1::CoordinatorMessage::kRelease, worker), 1);
+  }
+  const v1::BarrierRelease& release = sent.back().message.release();
+  ASSERT_EQ(release.tokens_size(), 2);
+  EXPECT_EQ(release.tokens(0), std::string("\0of 0", 5));
+  EXPECT_EQ(release.tokens(1), "of 1");
+}
+
 TEST_F(ConductorTest, InjectionsGoToTheRunningCellAndWhatWasAppliedToTheClient) {
   AddWorkers(2);
   experiment::Lab lab = LabOf("straggler", {{.workers = 2, .shaped = true}});

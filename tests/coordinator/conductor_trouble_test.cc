@@ -230,6 +230,14 @@ TEST_F(TroubleTest, AMistakeInTheInputIsToldAtOnce) {
   ExpectAllAborted(workers);
 }
 
+TEST_F(TroubleTest, ATokenThatIsTooLargeIsRefused) {
+  RunningCell(2);
+  Arrive(workers[1], "unique id", std::string(kMostTokenBytes + 1, 'x'));
+  ASSERT_TRUE(end.has_value());
+  EXPECT_THAT(VerdictText(), testing::HasSubstr("worker 1"));
+  EXPECT_THAT(VerdictText(), testing::HasSubstr("a token of 1025 bytes; at most 1024"));
+}
+
 TEST_F(TroubleTest, AnyOtherErrorOfAMemberFailsTheLab) {
   RunningCell(2);
   Beat(workers[0], 3, "backward");

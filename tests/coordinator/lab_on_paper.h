@@ -147,10 +147,11 @@ class ConductorBench {
     Say(member, message);
   }
 
-  void Arrive(MemberId member, const std::string& barrier) {
+  void Arrive(MemberId member, const std::string& barrier, const std::string& token = "") {
     v1::MemberMessage message;
     message.mutable_arrival()->set_generation(GenerationOf(member));
     message.mutable_arrival()->set_barrier(barrier);
+    message.mutable_arrival()->set_token(token);
     Say(member, message);
   }
 

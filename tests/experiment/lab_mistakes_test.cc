@@ -46,6 +46,17 @@ TEST(LabReader, SaysWhatWouldBeRight) {
             "x.yaml:4: train.steps is missing; a whole number, at least 1");
 }
 
+TEST(LabReader, SaysWhatNcclAndASharedGpuNeed) {
+  EXPECT_EQ(Refusal(With("cluster", "cluster: {workers: 5, shared_gpu: true}")),
+            "x.yaml:5: cluster.shared_gpu with 5 workers; at most 4 share a GPU");
+  EXPECT_EQ(Refusal(With("cluster", "cluster: {workers: 2, device: cpu, shared_gpu: true}")),
+            "x.yaml:5: cluster.shared_gpu is true and cluster.device cpu; there is no GPU to "
+            "share");
+  EXPECT_EQ(Refusal(With("exchange", "exchange: {kind: nccl}")),
+            "x.yaml:7: fabric.preset is pcie4_x16, and what NCCL sends passes no wire of ranklab's "
+            "that could shape it; with exchange.kind nccl, native");
+}
+
 TEST(LabReader, SaysWhatAGptNeeds) {
   const auto with = [](const std::string& model, const std::string& data) {
     return With("model", "model: " + model, With("data", "data: " + data));

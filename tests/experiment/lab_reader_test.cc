@@ -97,7 +97,10 @@ TEST(LabReader, FillsInWhatTheFileLeavesOut) {
 
 TEST(LabReader, KnowsEveryExchange) {
   const auto kind = [](std::string_view line) {
-    return Read(With("exchange", line)).parts[0].cells[0].spec;
+    return Read(With("exchange", line, With("fabric", "fabric: {preset: native}")))
+        .parts[0]
+        .cells[0]
+        .spec;
   };
   EXPECT_EQ(kind("exchange: {kind: ps}").ExchangeName(), "ps");
   EXPECT_EQ(kind("exchange: {kind: ps, staleness: 3}").ExchangeName(), "ps staleness 3");

@@ -263,6 +263,20 @@ TEST(Findings, OnlyLatenessAsksForMoreTime) {
               ElementsAre(Field(&Finding::remedy, HasSubstr("raise fabric.time_scale"))));
 }
 
+TEST(Findings, TimesOfASharedGpuMeanNothing) {
+  LabSpec spec = ReadOne("cluster: {workers: 2, shared_gpu: true}\nexchange: {kind: nccl}\n")
+                     .parts.at(0)
+                     .cells.at(0)
+                     .spec;
+  CellSummary summary;
+  summary.workers = 2;
+  EXPECT_THAT(FindingsOf(spec, summary, /*cores=*/0, /*lateness_seconds=*/0),
+              ElementsAre(AllOf(Field(&Finding::code, "SHARED_GPU"),
+                                Field(&Finding::text, HasSubstr("the times mean nothing")))));
+  spec.cluster.shared_gpu = false;
+  EXPECT_THAT(FindingsOf(spec, summary, /*cores=*/0, /*lateness_seconds=*/0), IsEmpty());
+}
+
 // The rate of a step also grows with the batch, by train.scale_rate: no number of the file's own.
 TEST(Findings, AnAsynchronousRateIsDividedWhateverItsScale) {
   const Lab lab =

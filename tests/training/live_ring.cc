@@ -54,6 +54,10 @@ class Observer final : public RunObserver {
   }
   void OnFault(const FaultChange&, Step, const std::string&) override {}
   absl::Status Barrier(const std::string& name) override { return meetings_.Meet(name); }
+  absl::StatusOr<std::vector<std::string>> Exchange(const std::string&,
+                                                    const std::string&) override {
+    return Unimplemented("a ring needs no tokens");
+  }
 
  private:
   Meetings& meetings_;

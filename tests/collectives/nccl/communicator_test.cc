@@ -1,6 +1,8 @@
 #include "collectives/nccl/communicator.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -11,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/nccl/load.h"
+#include "collectives/nccl/shared_gpu.h"
 #include "core/status.h"
 #include "core/status_latch.h"
 #include "tests/collectives/nccl/fake_nccl.h"
@@ -366,6 +369,22 @@ TEST_F(NcclCommunicator, ADeviceErrorWhileWaitingNamesTheRank) {
   const absl::Status status = ranks_[0]->communicator->Wait(
       [] { return absl::StatusOr<bool>(Internal("cudaErrorIllegalAddress")); }, "bucket 2");
   EXPECT_EQ(MessageOf(status), "rank 0 of 1, in bucket 2: cudaErrorIllegalAddress");
+}
+
+// In a process of its own (death test): NCCL's settings hold for the life of one.
+TEST(NcclSharedGpu, IsDecidedOnceInAProcess) {
+  EXPECT_EXIT(
+      {
+        const bool shared = ShareGpu().ok() && ShareGpu().ok();
+        const absl::Status alone = UseGpuAlone();
+        const char* host = std::getenv("NCCL_HOSTID");
+        const char* interface = std::getenv("NCCL_SOCKET_IFNAME");
+        std::fprintf(stderr, "%s|%s|%s", host == nullptr ? "" : host,
+                     interface == nullptr ? "" : interface, MessageOf(alone).c_str());
+        std::exit(shared && !alone.ok() ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0),
+      "ranklab-[0-9]+-[0-9]+.lo.NCCL reads its settings once.*with cluster.shared_gpu");
 }
 
 // The library of this machine, as far as it goes without a device.

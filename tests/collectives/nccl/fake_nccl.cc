@@ -1,6 +1,7 @@
 #include "tests/collectives/nccl/fake_nccl.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -9,20 +10,27 @@
 namespace ranklab::collectives::nccl {
 namespace {
 
-template <typename T>
-void ReduceInto(T* target, const T* source, std::int64_t count, compute::ReduceOp op) {
+// The upper half of a float32, cut off.
+struct BFloat16 {
+  std::uint16_t bits = 0;
+  operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }  // NOLINT
+  BFloat16& operator=(float value) {
+    bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
+    return *this;
+  }
+};
+
+template <typename T, typename Number = T>
+void ReduceInto(std::byte* target_bytes, const std::byte* source_bytes, std::int64_t count,
+                compute::ReduceOp op) {
+  T* target = reinterpret_cast<T*>(target_bytes);
+  const T* source = reinterpret_cast<const T*>(source_bytes);
   for (std::int64_t i = 0; i < count; ++i) {
-    switch (op) {
-      case compute::ReduceOp::kSum:
-        target[i] += source[i];
-        break;
-      case compute::ReduceOp::kMax:
-        target[i] = std::max(target[i], source[i]);
-        break;
-      case compute::ReduceOp::kMin:
-        target[i] = std::min(target[i], source[i]);
-        break;
-    }
+    const Number a = target[i];
+    const Number b = source[i];
+    target[i] = op == compute::ReduceOp::kSum   ? a + b
+                : op == compute::ReduceOp::kMax ? std::max(a, b)
+                                                : std::min(a, b);
   }
 }
 
@@ -38,12 +46,12 @@ std::vector<std::byte> Reduced(const std::vector<const Transfer*>& sent, compute
     if (rank == 0) {
       std::memcpy(sum.data(), source, sum.size());
     } else if (sent[0]->dtype == compute::DType::kFloat32) {
-      ReduceInto(reinterpret_cast<float*>(sum.data()), reinterpret_cast<const float*>(source),
-                 count, op);
+      ReduceInto<float>(sum.data(), source, count, op);
+    } else if (sent[0]->dtype == compute::DType::kInt32) {
+      ReduceInto<std::int32_t>(sum.data(), source, count, op);
     } else {
-      RANKLAB_CHECK(sent[0]->dtype == compute::DType::kInt32, "the fake reduces 32 bits");
-      ReduceInto(reinterpret_cast<std::int32_t*>(sum.data()),
-                 reinterpret_cast<const std::int32_t*>(source), count, op);
+      RANKLAB_CHECK(sent[0]->dtype == compute::DType::kBFloat16, "the fake has no float16");
+      ReduceInto<BFloat16, float>(sum.data(), source, count, op);
     }
   }
   return sum;
