@@ -1,9 +1,10 @@
-# ranklab_library(NAME HDRS... SRCS... GENERATED... DEPS... LINK...)
+# ranklab_library(NAME HDRS... SRCS... ELSEWHERE... GENERATED... DEPS... LINK...)
+#   ELSEWHERE: sources that this configuration does not compile (CUDA's); scanned like the others.
 #   GENERATED: headers made by the build (protos): owned, so that others may include them, not scanned.
 #   DEPS: ranklab libraries; LINK: targets of packages. DEPS is the whole truth about layering:
 #   check_layers.cmake fails on an #include of a header whose library is not in DEPS.
 function(ranklab_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "HDRS;SRCS;GENERATED;DEPS;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "HDRS;SRCS;ELSEWHERE;GENERATED;DEPS;LINK")
   set(scope PUBLIC)
   if(NOT ARG_SRCS)
     set(scope INTERFACE)
@@ -18,7 +19,7 @@ function(ranklab_library name)
   list(TRANSFORM ARG_DEPS PREPEND ranklab:: OUTPUT_VARIABLE deps)
   target_link_libraries(ranklab_${name} ${scope} ${deps} ${ARG_LINK})
   file(RELATIVE_PATH dir ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
-  foreach(file IN LISTS ARG_HDRS ARG_SRCS)
+  foreach(file IN LISTS ARG_HDRS ARG_SRCS ARG_ELSEWHERE)
     string(REPLACE ";" "," allowed "${ARG_DEPS}")
     set_property(GLOBAL APPEND_STRING PROPERTY RANKLAB_LAYERS "${name} ${dir}/${file} ${allowed}\n")
   endforeach()

@@ -36,9 +36,6 @@ namespace {
   return argument < kLeast ? 0.0F : power;
 }
 
-constexpr float kGeluScale = 1.59576912F;  // 2 sqrt(2 / pi)
-constexpr float kGeluCubic = 0.044715F;
-
 // 0.5 (1 + tanh(u / 2)) with u = 2 sqrt(2 / pi) (x + 0.044715 x^3).
 [[gnu::always_inline]] inline float GeluGate(float x) {
   return 1.0F / (1.0F + Exp(-kGeluScale * (x + kGeluCubic * x * x * x)));

@@ -1,4 +1,4 @@
-// The devices there are.
+// The CPU as a device.
 #pragma once
 
 #include <memory>
@@ -7,16 +7,10 @@
 
 #include <absl/status/statusor.h>
 
+#include "compute/memory_counts.h"
 #include "compute/tensor.h"
 
 namespace ranklab::compute {
-
-struct MemoryCount {
-  MemoryKind kind{};
-  Bytes now = 0;
-  Bytes peak = 0;  // of this kind
-};
-std::string_view NameOf(MemoryKind kind);
 
 struct CpuOptions {
   int threads =
@@ -34,15 +28,14 @@ class CpuDevice final : public Device {
   absl::StatusOr<std::unique_ptr<Buffer>> Allocate(Bytes size, MemoryKind kind) override;
   absl::Status Synchronize() override { return absl::OkStatus(); }
   Operations& operations() override { return *operations_; }
+  HostTransfers* host_transfers() override { return nullptr; }
+  std::vector<MemoryCount> memory() const override { return counts_.counts(); }
 
-  std::vector<MemoryCount> memory() const;  // every kind, in the order of MemoryKind
   int threads() const { return options_.threads; }
-
-  struct Counts;
 
  private:
   CpuOptions options_;
-  std::shared_ptr<Counts> counts_;
+  MemoryCounts counts_;
   std::unique_ptr<Operations> operations_;
 };
 
@@ -53,10 +46,5 @@ std::string_view ProductsOf16Bits();
 
 // Operations on memory that the CPU can address, with `threads` threads for matrix products.
 std::unique_ptr<Operations> MakeCpuOperations(int threads);
-
-// "cpu", or "auto" which is the best there is.
-// Errors: Unimplemented, "cuda" in a build without it; InvalidArgument, another name.
-absl::StatusOr<std::unique_ptr<Device>> MakeDevice(std::string_view name,
-                                                   const CpuOptions& options);
 
 }  // namespace ranklab::compute

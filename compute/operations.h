@@ -10,6 +10,7 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
+#include "compute/operation_terms.h"
 #include "compute/tensor.h"
 #include "fabric/device_model.h"
 
@@ -41,7 +42,6 @@ absl::Status AccumulateRowSums(const TensorView& x, const TensorView& out);
 // over the logits and returns the sum of losses, in double precision, and the rows whose first
 // largest logit is the label. A row with the label kNoTarget counts nowhere, and its gradient is 0.
 // Waits for the device. Errors: InvalidArgument, a label that is no class.
-inline constexpr std::int32_t kNoTarget = -100;  // as PyTorch's ignore_index
 struct LossSum {
   double loss = 0;
   std::int64_t correct = 0;
@@ -62,8 +62,7 @@ absl::Status EmbedTokensBackward(const TensorView& tokens, const TensorView& dou
 
 // y = (x - mean) / sqrt(variance + kLayerNormEpsilon) x gain + bias over each row of x (rows, n);
 // gain, bias (n). statistics (rows, 2): the mean and the reciprocal of the root, for the backward
-// pass. Source: Ba, Kiros and Hinton, "Layer normalization", 2016; epsilon as PyTorch's.
-inline constexpr float kLayerNormEpsilon = 1e-5F;
+// pass. Source: Ba, Kiros and Hinton, "Layer normalization", 2016.
 absl::Status LayerNorm(const TensorView& x, const TensorView& gain, const TensorView& bias,
                        const TensorView& y, const TensorView& statistics);
 // dx (rows, n) becomes the gradient of x + beta dx: with beta 1 it joins what flows around the
@@ -114,13 +113,6 @@ absl::Status MomentumUpdate(const TensorView& parameters, const TensorView& grad
 // With g = scale x gradient: m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; then
 // p = p (1 - decay) - rate (m / correction1) / (sqrt(v / correction2) + epsilon). All (n). Source:
 // Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019.
-struct AdamWStep {
-  float beta1 = 0, beta2 = 0, epsilon = 0;
-  float rest1 = 0, rest2 = 0;              // 1 - beta, which float32's beta is too coarse for
-  float rate = 0;                          // of this update
-  float decay = 0;                         // rate x weight decay
-  float correction1 = 1, correction2 = 1;  // 1 - beta^t
-};
 absl::Status AdamWUpdate(const TensorView& parameters, const TensorView& gradients,
                          const TensorView& m, const TensorView& v, float scale,
                          const AdamWStep& step);

@@ -81,18 +81,6 @@ TEST(CpuDevice, RefusesWhatOverflowsTheCapsArithmetic) {
             absl::StatusCode::kResourceExhausted);
 }
 
-TEST(MakeDevice, KnowsItsNames) {
-  for (const char* name : {"cpu", "auto"}) {
-    const auto device = MakeDevice(name, {});
-    ASSERT_TRUE(device.ok());
-    EXPECT_EQ((*device)->name(), "cpu");
-  }
-  EXPECT_EQ(MakeDevice("cuda", {}).status().code(), absl::StatusCode::kUnimplemented);
-  const auto unknown = MakeDevice("tpu", {});
-  EXPECT_EQ(unknown.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(MessageOf(unknown.status()), HasSubstr("auto, cpu, cuda"));
-}
-
 TEST(TensorView, SlicesAndReshapesWithoutCopying) {
   std::vector<float> values{0, 1, 2, 3, 4, 5};
   const TensorView all = HostView(std::span(values));
