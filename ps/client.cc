@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "core/check.h"
 #include "core/endpoint.h"
 #include "core/status.h"
+#include "ps/gathering.h"
 
 namespace ranklab::ps {
 namespace {
@@ -20,7 +20,6 @@ using transport::Landing;
 using transport::Payload;
 using transport::ReplyHeader;
 using transport::RequestHeader;
-using PulledDoneFn = absl::AnyInvocable<void(absl::StatusOr<Pulled>)>;
 
 constexpr Bytes kFloatSize = sizeof(float);
 
@@ -46,68 +45,6 @@ PulledDoneFn StatusOnly(DoneFn done) {
   };
 }
 
-struct Message {
-  Rank server = 0;
-  KeyRange part;
-
-  Bytes element = 0;
-
-  Bytes bytes() const { return part.size() * element; }
-};
-
-// The answers to the messages of one call: done when the last is here, with the first error.
-class Gathering {
- public:
-  Gathering(const std::vector<Message>& messages, PulledDoneFn done, ShareFn answered)
-      : done_(std::move(done)), answered_(std::move(answered)) {
-    for (const Message& message : messages) {
-      Awaited& of_server = awaited_[message.server];
-      ++of_server.messages;
-      of_server.bytes += message.bytes();
-    }
-  }
-
-  void Add(Rank server, const absl::StatusOr<ReplyHeader>& reply) {
-    const auto of_server = awaited_.find(server);
-    RANKLAB_CHECK(of_server != awaited_.end(), "server %d owes no answer", server);
-    if (!reply.ok() && first_error_.ok()) {
-      first_error_ = reply.status();
-    } else if (reply.ok()) {
-      pulled_.clock = std::min(pulled_.clock, reply->clock);
-      pulled_.version = std::min(pulled_.version, reply->version);
-      pulled_.skipped = pulled_.skipped || reply->skipped;
-    }
-    if (--of_server->second.messages == 0) {
-      const Bytes bytes = of_server->second.bytes;
-      awaited_.erase(of_server);
-      if (reply.ok() && answered_ != nullptr) {
-        answered_({.server = server, .bytes = bytes});
-      }
-    }
-    if (!awaited_.empty()) {
-      return;
-    }
-    if (first_error_.ok()) {
-      done_(pulled_);
-    } else {
-      done_(first_error_);
-    }
-  }
-
- private:
-  struct Awaited {
-    std::int64_t messages = 0;
-    Bytes bytes = 0;
-  };
-
-  std::map<Rank, Awaited> awaited_;  // [server] that owes answers
-  PulledDoneFn done_;
-  ShareFn answered_;
-  absl::Status first_error_;
-  Pulled pulled_{.clock = std::numeric_limits<Step>::max(),
-                 .version = std::numeric_limits<std::int64_t>::max()};
-};
-
 }  // namespace
 
 class Client::Core : public std::enable_shared_from_this<Client::Core> {
@@ -118,10 +55,31 @@ class Client::Core : public std::enable_shared_from_this<Client::Core> {
   void EndStep(Step step, const StepEnd& end, PulledDoneFn done);
   void Pull(Step step, KeyRange part, float* into, PulledDoneFn done, ShareFn answered);
   void Leave(PulledDoneFn done);
+  void Replace(Rank lost, Rank heir);
   std::string WaitingFor() const;
 
  private:
-  using Request = std::tuple<Rank, Verb, Step>;
+  using Request = std::tuple<Rank, Verb, Step>;  // of which shard
+
+  struct Outgoing {
+    Verb verb = Verb::kPush;
+    RequestHeader header;
+    Payload body;
+    Landing reply;
+    std::shared_ptr<Gathering> gathering;
+    bool answered = false;  // to the caller
+    int sent_to = 0;        // the home's number; 0: not yet
+  };
+
+  // Where a shard is served, and, if servers may be replaced, what was said there since its last
+  // pull.
+  struct Home {
+    Rank server = 0;
+    int number = 1;  // 2 once its server was replaced
+    bool moving = false;
+    std::int64_t open = 0;  // calls without an answer
+    std::vector<std::shared_ptr<Outgoing>> said{};
+  };
 
   // The first element that the server holds, with nothing of it.
   KeyRange NothingOf(Rank server) const;
@@ -131,13 +89,18 @@ class Client::Core : public std::enable_shared_from_this<Client::Core> {
   std::vector<Message> OneToEach() const;
   // The servers, beginning with the one that is this worker's first.
   std::vector<Rank> Rotation() const;
-  RequestHeader HeaderFor(Method method, Step step, KeyRange part);
-  void Call(Rank server, Verb verb, const RequestHeader& header, Payload body, Landing reply,
+  RequestHeader HeaderFor(Method method, Step step, KeyRange part) const;
+  void Call(Rank shard, Verb verb, const RequestHeader& header, Payload body, Landing reply,
             const std::shared_ptr<Gathering>& gathering);
+  void Transmit(Rank shard, const std::shared_ptr<Outgoing>& message);
+  void Answered(Rank shard, Outgoing& message, const absl::StatusOr<ReplyHeader>& answer);
+  void SayAgain(Rank shard);
+  void Forget(Step before);
 
   transport::Requester& requester_;
   const ClientOptions options_;
   std::uint64_t next_id_ = 1;
+  std::vector<Home> homes_;                  // [shard]
   std::map<Request, std::int64_t> awaited_;  // messages without an answer
 };
 
@@ -146,6 +109,9 @@ Client::Core::Core(transport::Requester& requester, const ClientOptions& options
   RANKLAB_CHECK(!options.ranges.empty(), "a client without servers");
   RANKLAB_CHECK(options.worker >= 0, "worker %d", options.worker);
   RANKLAB_CHECK(options.message >= kFloatSize, "messages of %d bytes", options.message);
+  for (std::size_t shard = 0; shard < options.ranges.size(); ++shard) {
+    homes_.push_back({.server = static_cast<Rank>(shard)});
+  }
 }
 
 std::vector<Rank> Client::Core::Rotation() const {
@@ -188,33 +154,114 @@ std::vector<Message> Client::Core::OneToEach() const {
   return messages;
 }
 
-RequestHeader Client::Core::HeaderFor(Method method, Step step, KeyRange part) {
+RequestHeader Client::Core::HeaderFor(Method method, Step step, KeyRange part) const {
   return {.generation = options_.generation,
           .method = static_cast<std::uint32_t>(method),
-          .id = next_id_++,
           .step = step,
           .begin = part.begin,
           .end = part.end};
 }
 
-void Client::Core::Call(Rank server, Verb verb, const RequestHeader& header, Payload body,
+void Client::Core::Call(Rank shard, Verb verb, const RequestHeader& header, Payload body,
                         Landing reply, const std::shared_ptr<Gathering>& gathering) {
-  const Request request{server, verb, header.step};
-  ++awaited_[request];
+  ++awaited_[{shard, verb, header.step}];
+  auto message = std::make_shared<Outgoing>(Outgoing{verb, header, body, reply, gathering});
+  Home& home = homes_[static_cast<std::size_t>(shard)];
+  if (options_.survives) {
+    home.said.push_back(message);
+  }
+  if (home.moving) {
+    SayAgain(shard);  // in its turn
+  } else {
+    Transmit(shard, message);
+  }
+}
+
+void Client::Core::Transmit(Rank shard, const std::shared_ptr<Outgoing>& message) {
+  Home& home = homes_[static_cast<std::size_t>(shard)];
+  message->sent_to = home.number;
+  message->header.id = next_id_++;
+  ++home.open;
   requester_.Call(
-      {Role::kServer, server}, header, body, reply,
-      [self = shared_from_this(), request, gathering](const absl::StatusOr<ReplyHeader>& answer) {
-        if (--self->awaited_[request] == 0) {
-          self->awaited_.erase(request);
-        }
-        if (answer.ok()) {
-          gathering->Add(std::get<Rank>(request), answer);
-          return;
-        }
-        const auto& [to, what, step] = request;
-        gathering->Add(to, Annotate(answer.status(),
-                                    absl::StrFormat("%s to server %d", NameOf(what, step), to)));
+      {Role::kServer, home.server}, message->header, message->body, message->reply,
+      [self = shared_from_this(), shard, message](const absl::StatusOr<ReplyHeader>& answer) {
+        self->Answered(shard, *message, answer);
       });
+}
+
+void Client::Core::Answered(Rank shard, Outgoing& message,
+                            const absl::StatusOr<ReplyHeader>& answer) {
+  Home& home = homes_[static_cast<std::size_t>(shard)];
+  --home.open;
+  const bool may_move = options_.survives && home.number == 1;
+  const bool again = absl::IsUnavailable(answer.status()) &&
+                     (may_move || (home.moving && message.sent_to < home.number));
+  if (!again && !std::exchange(message.answered, true)) {
+    const Request request{shard, message.verb, message.header.step};
+    if (--awaited_[request] == 0) {
+      awaited_.erase(request);
+    }
+    message.gathering->Add(
+        shard, answer.ok()
+                   ? answer
+                   : absl::StatusOr<ReplyHeader>(Annotate(
+                         answer.status(),
+                         absl::StrFormat("%s to server %d",
+                                         NameOf(message.verb, message.header.step), home.server))));
+  }
+  if (homes_[static_cast<std::size_t>(shard)].moving) {
+    SayAgain(shard);
+  }
+}
+
+void Client::Core::Replace(Rank lost, Rank heir) {
+  RANKLAB_CHECK(options_.survives, "server %d is replaced", lost);
+  for (Rank shard = 0; shard < static_cast<Rank>(homes_.size()); ++shard) {
+    Home& home = homes_[static_cast<std::size_t>(shard)];
+    if (home.server == lost && home.number == 1) {
+      home.server = heir;
+      home.number = 2;
+      home.moving = true;
+      SayAgain(shard);
+    }
+  }
+}
+
+// Once nothing is open: the first group of what the new home has not heard.
+void Client::Core::SayAgain(Rank shard) {
+  Home& home = homes_[static_cast<std::size_t>(shard)];
+  if (home.open > 0) {
+    return;
+  }
+  // What a pull has read stays as it is: somebody works with it.
+  const auto unheard = [&home](const Outgoing& message) {
+    return message.sent_to < home.number && !(message.verb == Verb::kPull && message.answered);
+  };
+  const auto group_of = [](Verb verb) {
+    return verb == Verb::kPush ? 0 : verb == Verb::kPull ? 2 : 1;
+  };
+  int first = 3;
+  for (const auto& message : home.said) {
+    if (unheard(*message)) {
+      first = std::min(first, group_of(message->verb));
+    }
+  }
+  home.moving = first < 3;
+  for (const auto& message : std::vector(home.said)) {
+    if (unheard(*message) && group_of(message->verb) == first) {
+      Transmit(shard, message);
+    }
+  }
+}
+
+// What was read in a later step is behind every server's acknowledgement.
+void Client::Core::Forget(Step before) {
+  for (Home& home : homes_) {
+    std::erase_if(home.said, [before](const std::shared_ptr<Outgoing>& message) {
+      return message->answered && message->verb != Verb::kLeave &&
+             (message->verb == Verb::kPull || message->header.step < before);
+    });
+  }
 }
 
 void Client::Core::Push(Step step, KeyRange part, const void* gradients, PulledDoneFn done,
@@ -230,7 +277,7 @@ void Client::Core::Push(Step step, KeyRange part, const void* gradients, PulledD
   for (const Message& message : messages) {
     const auto* bytes =
         static_cast<const std::byte*>(gradients) + (message.part.begin - part.begin) * element;
-    Call(message.server, Verb::kPush, HeaderFor(Method::kPush, step, message.part),
+    Call(message.shard, Verb::kPush, HeaderFor(Method::kPush, step, message.part),
          {bytes, message.bytes()}, {}, gathering);
   }
 }
@@ -238,21 +285,21 @@ void Client::Core::Push(Step step, KeyRange part, const void* gradients, PulledD
 void Client::Core::EndStep(Step step, const StepEnd& end, PulledDoneFn done) {
   const std::vector<Message> messages = OneToEach();
   const auto gathering = std::make_shared<Gathering>(messages, std::move(done), nullptr);
-  for (const auto& [server, nothing, element] : messages) {
+  for (const auto& [shard, nothing, element] : messages) {
     RequestHeader header = HeaderFor(Method::kPush, step, nothing);
     header.ends_step = true;
     header.weight = end.weight;
     header.overflow = end.overflow;
-    Call(server, Verb::kEnd, header, {}, {}, gathering);
+    Call(shard, Verb::kEnd, header, {}, {}, gathering);
   }
 }
 
 void Client::Core::Leave(PulledDoneFn done) {
   const std::vector<Message> messages = OneToEach();
   const auto gathering = std::make_shared<Gathering>(messages, std::move(done), nullptr);
-  for (const auto& [server, nothing, element] : messages) {
+  for (const auto& [shard, nothing, element] : messages) {
     const RequestHeader header = HeaderFor(Method::kLeave, 0, nothing);
-    Call(server, Verb::kLeave, header, {}, {}, gathering);
+    Call(shard, Verb::kLeave, header, {}, {}, gathering);
   }
 }
 
@@ -268,15 +315,24 @@ void Client::Core::Pull(Step step, KeyRange part, float* into, PulledDoneFn done
     done(Pulled{});
     return;
   }
-  const auto gathering =
-      std::make_shared<Gathering>(messages, std::move(done), std::move(answered));
+  const bool whole = part == KeyRange{0, options_.ranges.back().end};
+  const auto gathering = std::make_shared<Gathering>(
+      messages,
+      [self = shared_from_this(), step, whole,
+       done = std::move(done)](absl::StatusOr<Pulled> pulled) mutable {
+        if (whole && pulled.ok()) {
+          self->Forget(step);
+        }
+        done(std::move(pulled));
+      },
+      std::move(answered));
   for (const Message& message : messages) {
     Landing landing;
     if (!message.part.empty()) {
       landing = {reinterpret_cast<std::byte*>(into + (message.part.begin - part.begin)),
                  message.bytes()};
     }
-    Call(message.server, Verb::kPull, HeaderFor(Method::kPull, step, message.part), {}, landing,
+    Call(message.shard, Verb::kPull, HeaderFor(Method::kPull, step, message.part), {}, landing,
          gathering);
   }
 }
@@ -284,9 +340,9 @@ void Client::Core::Pull(Step step, KeyRange part, float* into, PulledDoneFn done
 std::string Client::Core::WaitingFor() const {
   std::string names;
   for (const auto& [request, count] : awaited_) {
-    const auto& [server, verb, step] = request;
-    names +=
-        absl::StrFormat("%sserver %d (%s)", names.empty() ? "" : ", ", server, NameOf(verb, step));
+    const auto& [shard, verb, step] = request;
+    names += absl::StrFormat("%sserver %d (%s)", names.empty() ? "" : ", ",
+                             homes_[static_cast<std::size_t>(shard)].server, NameOf(verb, step));
   }
   return names.empty() ? "nobody" : names;
 }
@@ -310,6 +366,8 @@ void Client::Pull(Step step, KeyRange part, float* into,
                   absl::AnyInvocable<void(absl::StatusOr<Pulled>)> done, ShareFn answered) {
   core_->Pull(step, part, into, std::move(done), std::move(answered));
 }
+
+void Client::Replace(Rank lost, Rank heir) { core_->Replace(lost, heir); }
 
 std::string Client::WaitingFor() const { return core_->WaitingFor(); }
 

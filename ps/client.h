@@ -28,6 +28,7 @@ struct ClientOptions {
   Bytes message = 1 << 20;       // largest body; at least one element
 
   compute::DType wire = compute::DType::kFloat32;  // of pushed gradients
+  bool survives = false;  // a lost server's calls wait for its heir (Replace)
 };
 
 struct Pulled {
@@ -83,6 +84,14 @@ class Client {
   // This worker will push no more: nobody need wait for its clock. It may still pull.
   // Errors: as Push; FailedPrecondition, it is in the middle of a step.
   void Leave(DoneFn done);
+
+  // Server `lost` is gone, and `heir` has the replica of its shard: what this worker has said of
+  // its current step there is said again, in the order of pushes, end and pulls, each group once
+  // the one before is answered, and calls that were open end with the heir's answers. Nothing
+  // counts twice: the heir answers what its replica has as a retry. Begins once the transport has
+  // ended the calls to the lost one. Requires: options.survives; gradients stay as they were pushed
+  // until the pull of the next step is done.
+  void Replace(Rank lost, Rank heir);
 
   // Whose answers are missing, and which: "server 0 (pull of step 12), server 1 (pull of step 12)";
   // "nobody".

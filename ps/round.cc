@@ -6,8 +6,14 @@
 
 namespace ranklab::ps {
 
-Round::Round(int worker_count, Order order)
-    : order_(order), entries_(static_cast<std::size_t>(worker_count)) {}
+Round::Round(int worker_count, Order order, int backup_workers)
+    : order_(order),
+      needed_(static_cast<std::size_t>(worker_count - backup_workers)),
+      entries_(static_cast<std::size_t>(worker_count)) {
+  RANKLAB_CHECK(backup_workers >= 0 && backup_workers < worker_count, "%d backup workers of %d",
+                backup_workers, worker_count);
+  RANKLAB_CHECK(backup_workers == 0 || order == Order::kArrival);
+}
 
 void Round::End(Rank worker, const StepEnd& end) {
   Entry& entry = entries_.at(static_cast<std::size_t>(worker));
@@ -49,13 +55,18 @@ Rank Round::Take(Rank worker) {
   return worker;
 }
 
+bool Round::enough_ended() const {
+  const auto ended = std::count_if(entries_.begin(), entries_.end(),
+                                   [](const Entry& entry) { return entry.end.has_value(); });
+  return static_cast<std::size_t>(ended) >= needed_ ||
+         std::all_of(entries_.begin(), entries_.end(),
+                     [](const Entry& entry) { return entry.end.has_value() || !entry.live; });
+}
+
 bool Round::complete() const {
-  const bool all_ended = std::all_of(entries_.begin(), entries_.end(), [](const Entry& entry) {
-    return entry.end.has_value() || !entry.live;
-  });
   const bool all_folded =
       order_ == Order::kArrival ? arrived_.empty() : next_rank_ == entries_.size();
-  return !closed_ && all_ended && all_folded && any_folded_;
+  return !closed_ && enough_ended() && all_folded && any_folded_;
 }
 
 void Round::Close() {

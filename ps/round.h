@@ -20,11 +20,14 @@ struct StepEnd {
   bool overflow = false;
 };
 
-// Open until everyone alive has ended, then complete, then closed (its sum is being applied) until
-// it is opened for the next step. Pure.
+// Open until everyone alive has ended, or all but so many backup workers have, then complete, then
+// closed (its sum is being applied) until it is opened for the next step. Pure.
+// Source of backup workers: Chen et al., "Revisiting distributed synchronous SGD", ICLR 2016
+// workshop.
 class Round {
  public:
-  Round(int worker_count, Order order);
+  // Requires: backup_workers > 0 only with kArrival.
+  Round(int worker_count, Order order, int backup_workers = 0);
 
   // Requires: open; the worker is live and has not ended this round.
   void End(Rank worker, const StepEnd& end);
@@ -36,7 +39,7 @@ class Round {
   // Whose gradients are to be added next, each once; none while the order demands a wait.
   std::optional<Rank> NextToFold();
 
-  // All live workers have ended, at least one did, and all gradients were handed to be folded.
+  // Enough live workers have ended, at least one did, and all gradients were handed to be folded.
   bool complete() const;
 
   void Close();
@@ -55,7 +58,10 @@ class Round {
 
   Rank Take(Rank worker);
 
+  bool enough_ended() const;
+
   Order order_;
+  std::size_t needed_;          // ends that complete the round, if so many are alive
   std::vector<Entry> entries_;  // [worker]
   std::deque<Rank> arrived_;    // kArrival: ended and not yet folded
   std::size_t next_rank_ = 0;   // kRank: all below were folded or will never come

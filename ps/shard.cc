@@ -11,15 +11,6 @@
 namespace ranklab::ps {
 namespace {
 
-void AddInto(const compute::TensorView& target, const compute::TensorView& source) {
-  auto* into = reinterpret_cast<float*>(target.data);
-  const auto* from = reinterpret_cast<const float*>(source.data);
-  const std::int64_t count = target.element_count();
-  for (std::int64_t i = 0; i < count; ++i) {
-    into[i] += from[i];
-  }
-}
-
 absl::Status CheckOptions(const ShardOptions& options, const compute::TensorView& parameters) {
   if (options.worker_count < 1 || options.bound.steps < 0 || options.block_elements < 1) {
     return InvalidArgument("a shard for %d workers, a staleness of %d steps, blocks of %d elements",
@@ -28,6 +19,12 @@ absl::Status CheckOptions(const ShardOptions& options, const compute::TensorView
   if (options.first_answered < 0 || options.first_answered >= options.worker_count) {
     return InvalidArgument("worker %d is to be answered first, of %d", options.first_answered,
                            options.worker_count);
+  }
+  if (options.backup_workers < 0 || options.backup_workers >= options.worker_count ||
+      (options.backup_workers > 0 &&
+       (options.bound.steps != 0 || options.order != Order::kArrival))) {
+    return InvalidArgument("%d backup workers of %d; they need staleness 0 and order arrival",
+                           options.backup_workers, options.worker_count);
   }
   if (options.range.begin < 0 || options.range.end < options.range.begin) {
     return InvalidArgument("a shard of the elements %s", NameOf(options.range));
@@ -55,9 +52,12 @@ Shard::Shard(EventLoop& loop, const ShardOptions& options, const compute::Tensor
     : options_(options),
       parameters_(parameters),
       gate_(options.worker_count, options.bound),
-      round_(options.worker_count, options.order),
+      round_(options.worker_count, options.order, options.backup_workers),
       turns_(static_cast<std::size_t>(options.worker_count)),
-      queue_(loop) {}
+      standby_(options.standby),
+      queue_(loop) {
+  counters_.late_steps.resize(turns_.size());
+}
 
 absl::Status Shard::Prepare(const OptimizerFactory& make_optimizer) {
   const std::int64_t elements = options_.range.size();
@@ -66,12 +66,20 @@ absl::Status Shard::Prepare(const OptimizerFactory& make_optimizer) {
     ASSIGN_OR_RETURN(std::unique_ptr<compute::Optimizer> optimizer, make_optimizer());
     optimizers_.push_back(std::move(optimizer));
   }
+  if (standby_) {
+    ASSIGN_OR_RETURN(staged_, GradientBuffer());
+    return absl::OkStatus();
+  }
   for (Turn& turn : turns_) {
-    ASSIGN_OR_RETURN(turn.gradients, parameters_.device->Allocate(
-                                         elements * compute::SizeOf(compute::DType::kFloat32),
-                                         compute::MemoryKind::kGradients));
+    ASSIGN_OR_RETURN(turn.gradients, GradientBuffer());
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<compute::Buffer>> Shard::GradientBuffer() {
+  return parameters_.device->Allocate(
+      options_.range.size() * compute::SizeOf(compute::DType::kFloat32),
+      compute::MemoryKind::kGradients);
 }
 
 KeyRange Shard::BlockAt(std::int64_t block) const {
@@ -80,12 +88,16 @@ KeyRange Shard::BlockAt(std::int64_t block) const {
 }
 
 compute::TensorView Shard::GradientsOf(Rank worker, KeyRange block) {
-  return compute::ViewOf(*TurnOf(worker).gradients, compute::DType::kFloat32,
-                         {block.size(), 1, 1, 1}, block.begin);
+  compute::Buffer& buffer = worker == kStaged ? *staged_ : *TurnOf(worker).gradients;
+  return compute::ViewOf(buffer, compute::DType::kFloat32, {block.size(), 1, 1, 1}, block.begin);
 }
 
 absl::Status Shard::CheckWorker(Rank worker) const {
   RETURN_IF_ERROR(broken_);
+  if (standby_) {
+    return FailedPrecondition("elements %s are another server's; here is their replica",
+                              NameOf(options_.range));
+  }
   if (worker < 0 || worker >= options_.worker_count) {
     return InvalidArgument("worker %d of %d", worker, options_.worker_count);
   }
@@ -167,100 +179,24 @@ absl::Status Shard::FinishStep(Rank worker, Step step, const StepEnd& end) {
   if (!(end.weight == 0.0 || (std::isnormal(weight) && weight > 0.0F))) {
     return InvalidArgument("a weight of %g in step %d of worker %d", end.weight, step, worker);
   }
-  RETURN_IF_ERROR(CheckTurn(worker, step));
+  if (absl::Status turn = CheckTurn(worker, step); !turn.ok()) {
+    NoteIfLate(worker, step);
+    return turn;
+  }
   Turn& turn = TurnOf(worker);
   if (turn.parts.Find(options_.range) != Coverage::Found::kAll) {
     return FailedPrecondition("parts of step %d of worker %d are missing", step, worker);
   }
   turn.parts.Clear();
   turn.landings.Clear();
-  turn.ended = step;
+  turn.ended = turn.counted = step;
   if (synchronous()) {
     round_.End(worker, end);
     AdvanceRound();
   } else {
-    Update(worker, end, {worker}, step);
+    Update(worker, {.step = step, .end = end, .finished = {worker}});
   }
   return absl::OkStatus();
-}
-
-void Shard::AdvanceRound() {
-  if (round_.closed()) {
-    return;
-  }
-  while (const std::optional<Rank> worker = round_.NextToFold()) {
-    if (sum_in_ < 0) {
-      sum_in_ = *worker;  // the others are added to the first one's buffer
-    } else {
-      Fold(sum_in_, *worker);
-    }
-  }
-  if (round_.complete()) {
-    CloseRound();
-  }
-}
-
-void Shard::CloseRound() {
-  round_.Close();
-  std::vector<Rank> finished;
-  for (Rank worker = 0; worker < options_.worker_count; ++worker) {
-    if (TurnOf(worker).ended > gate_.clock(worker) && !gate_.removed(worker)) {
-      finished.push_back(worker);
-    }
-  }
-  Update(sum_in_, {round_.weight(), round_.overflow()}, std::move(finished), TurnOf(sum_in_).ended);
-}
-
-void Shard::Fold(Rank target, Rank source) {
-  queue_.Enqueue(
-      block_count(),
-      [this, target, source](std::int64_t block) {
-        AddInto(GradientsOf(target, BlockAt(block)), GradientsOf(source, BlockAt(block)));
-        return absl::OkStatus();
-      },
-      [this](const absl::Status&) { AnswerReadyPulls(); });  // those that came in mid-job
-}
-
-void Shard::Update(Rank source, const StepEnd& end, std::vector<Rank> finished, Step step) {
-  const bool skip = end.overflow || end.weight == 0.0;
-  const double scale = skip ? 0.0 : 1.0 / end.weight;
-  queue_.Enqueue(
-      skip ? 0 : block_count(),
-      [this, source, scale](std::int64_t block) {
-        const KeyRange place = BlockAt(block);
-        return optimizers_[static_cast<std::size_t>(block)]->Apply(
-            compute::Slice(parameters_, place.begin, place.end), GradientsOf(source, place), scale);
-      },
-      [this, finished = std::move(finished), step, skip](const absl::Status& status) {
-        if (status.ok()) {
-          Updated(finished, step, skip);
-        } else {
-          Break(Annotate(status, absl::StrFormat("update of step %d", step)));
-        }
-      });
-}
-
-void Shard::Updated(const std::vector<Rank>& finished, Step step, bool skip) {
-  (skip ? counters_.skipped : counters_.updates) += 1;
-  version_ += skip ? 0 : 1;
-  for (const Rank worker : finished) {
-    TurnOf(worker).skipped = skip;
-    if (!gate_.removed(worker)) {
-      gate_.Finish(worker, step);
-    }
-  }
-  if (synchronous()) {
-    round_.Open();
-    sum_in_ = -1;
-  }
-  AnswerReadyPulls();
-}
-
-void Shard::Break(const absl::Status& why) {
-  broken_ = why;
-  for (ParkedPull& pull : std::exchange(parked_, {})) {
-    pull.pulled(why);
-  }
 }
 
 absl::Status Shard::CheckPull(Rank worker, Step step, KeyRange part) const {

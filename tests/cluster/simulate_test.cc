@@ -50,6 +50,23 @@ TEST(Simulate, ASimulatedPartStandsBesideWhatWasRun) {
   EXPECT_FALSE(record.summary.expectations[1].judged) << "nothing was trained";
 }
 
+// What these labs claim of times and bytes, where no machine's speed is in it.
+TEST(Simulate, TheClaimsOfTheParameterServersLabsHold) {
+  for (const char* lab : {"staleness", "incast"}) {
+    SCOPED_TRACE(lab);
+    const TemporaryFolder folder;
+    const std::string out = folder.path() + "/out";
+    const std::string file = std::string(RANKLAB_LABS) + "/" + lab + ".yaml";
+    const Finished done = RunToEnd({"simulate", file, "--out", out}, Seconds(200));
+    EXPECT_EQ(done.exit_code, 0) << done.out << done.err;
+    int judged = 0;
+    for (const experiment::ExpectationOutcome& claim : ReadOneRecord(out).summary.expectations) {
+      judged += claim.judged ? 1 : 0;
+    }
+    EXPECT_GE(judged, 4);
+  }
+}
+
 TEST(Simulate, OneLabTwiceIsOneRecordAndAnotherNetworkIsNot) {
   const TemporaryFolder folder;
   const std::string lab = folder.Write("lab.yaml", kLab);

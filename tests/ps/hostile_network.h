@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/random.h"
+#include "core/status.h"
 #include "tests/ps/ps_cluster.h"
 
 namespace ranklab::ps {
@@ -25,14 +26,25 @@ class HostileNetwork final : public TestNetwork {
   HostileNetwork(EventLoop& loop, Random random, const Hostility& hostility)
       : loop_(loop), random_(random), hostility_(hostility) {}
 
-  transport::Requester& RequesterOf(Rank worker) override {
-    auto& port = requesters_[worker];
+  transport::Requester& RequesterOf(Endpoint endpoint) override {
+    auto& port = requesters_[endpoint];
     if (port == nullptr) {
-      port = std::make_unique<Caller>(*this, Endpoint{Role::kWorker, worker});
+      port = std::make_unique<Caller>(*this, endpoint);
     }
     return *port;
   }
   transport::Responder& ResponderOf(Rank server) override { return services_[server]; }
+
+  // From now on nothing comes from the server or reaches it, whatever is on its way; calls to it
+  // end with Unavailable after a while.
+  void Kill(Rank server) {
+    killed_ = server;
+    for (const Open& open : std::exchange(open_, {})) {
+      if (open.server == server) {
+        Later([this, open] { GiveUp(open.from, open.waiting); });
+      }
+    }
+  }
 
  private:
   struct Request {
@@ -45,6 +57,12 @@ class HostileNetwork final : public TestNetwork {
     transport::Landing landing;
     transport::AnsweredFn done;
     bool answered = false;
+  };
+
+  struct Open {
+    Rank server = 0;
+    Endpoint from;
+    std::shared_ptr<Waiting> waiting;
   };
 
   class Caller final : public transport::Requester {
@@ -75,8 +93,14 @@ class HostileNetwork final : public TestNetwork {
     loop_.RunAt(loop_.Now() + std::chrono::nanoseconds(delay), std::move(task));
   }
 
+  bool Dead(Endpoint endpoint) const { return endpoint == Endpoint{Role::kServer, killed_}; }
+
   void Carry(Request request, transport::Landing landing, transport::AnsweredFn done) {
+    if (Dead(request.from)) {
+      return;
+    }
     auto waiting = std::make_shared<Waiting>(Waiting{landing, std::move(done)});
+    open_.push_back({request.server, request.from, waiting});
     auto shared = std::make_shared<Request>(std::move(request));
     const int copies = random_.Below(hostility_.repeats_of) == 0 ? 2 : 1;
     for (int copy = 0; copy < copies; ++copy) {
@@ -86,14 +110,20 @@ class HostileNetwork final : public TestNetwork {
 
   // The first answer counts; a later one is dropped, as a messenger does with an id it has ended.
   void Hand(const Request& request, const std::shared_ptr<Waiting>& waiting) {
+    if (request.server == killed_ || Dead(request.from)) {
+      return GiveUp(request.from, waiting);
+    }
     std::vector<std::byte> body = request.body;  // valid only during the call
     services_[request.server].serve(
         request.from, request.header, {body.data(), static_cast<Bytes>(body.size())},
-        [this, waiting](absl::StatusOr<transport::ReplyHeader> reply, transport::Payload payload,
-                        DoneFn sent) {
+        [this, waiting, from = request.from, server = request.server](
+            absl::StatusOr<transport::ReplyHeader> reply, transport::Payload payload, DoneFn sent) {
           std::vector<std::byte> bytes(payload.data, payload.data + payload.size);
           sent(absl::OkStatus());
-          Later([waiting, reply = std::move(reply), bytes = std::move(bytes)] {
+          Later([this, from, server, waiting, reply = std::move(reply), bytes = std::move(bytes)] {
+            if (server == killed_ || Dead(from)) {
+              return GiveUp(from, waiting);
+            }
             if (std::exchange(waiting->answered, true)) {
               return;
             }
@@ -107,10 +137,18 @@ class HostileNetwork final : public TestNetwork {
     std::fill(body.begin(), body.end(), std::byte{0xff});
   }
 
+  void GiveUp(Endpoint from, const std::shared_ptr<Waiting>& waiting) {
+    if (!Dead(from) && !std::exchange(waiting->answered, true)) {
+      waiting->done(Unavailable("server %d is lost", killed_));
+    }
+  }
+
   EventLoop& loop_;
   Random random_;
   Hostility hostility_;
-  std::map<Rank, std::unique_ptr<Caller>> requesters_;
+  Rank killed_ = -1;
+  std::vector<Open> open_;  // calls, some of them answered since
+  std::map<Endpoint, std::unique_ptr<Caller>> requesters_;
   std::map<Rank, Service> services_;
 };
 

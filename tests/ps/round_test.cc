@@ -81,6 +81,29 @@ TEST(Round, TheNextOneBeginsEmptyAndRemembersWhoIsGone) {
   EXPECT_TRUE(round.complete());
 }
 
+TEST(Round, WithBackupWorkersTheFirstOnesAreEnough) {
+  Round round(3, Order::kArrival, /*backup_workers=*/1);
+  round.End(2, {1.0, false});
+  FoldNow(round);
+  EXPECT_FALSE(round.complete());
+  round.End(0, {4.0, false});
+  EXPECT_FALSE(round.complete()) << "its gradients are not in the sum yet";
+  EXPECT_EQ(FoldNow(round), Ranks{0});
+  EXPECT_TRUE(round.complete());
+  EXPECT_EQ(round.weight(), 5.0);
+}
+
+// Of three, two must end; with one alive, that one.
+TEST(Round, WithBackupWorkersTheLivingAreEnough) {
+  Round round(3, Order::kArrival, /*backup_workers=*/1);
+  round.End(2, {1.0, false});
+  FoldNow(round);
+  round.Remove(0);
+  EXPECT_FALSE(round.complete());
+  round.Remove(1);
+  EXPECT_TRUE(round.complete());
+}
+
 TEST(RoundDeathTest, AWorkerEndsARoundOnce) {
   Round round(2, Order::kArrival);
   round.End(0, {1.0, false});

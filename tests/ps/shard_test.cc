@@ -303,5 +303,54 @@ TEST_F(ShardTest, AnEmptyRangeKeepsTheClocksAllTheSame) {
   EXPECT_EQ(clock, 1);
 }
 
+// Chen et al., 2016: a step takes the first N - b gradients and drops the late ones.
+TEST_F(ShardTest, AStepWithABackupWorkerDropsTheLateGradientsWhole) {
+  shard_.emplace(
+      loop_,
+      ShardOptions{.range = kRange, .worker_count = 3, .backup_workers = 1, .block_elements = 4},
+      CountingFactory());
+  ASSERT_TRUE(Push(1, 1, {10, 13}, 100.0F).ok()) << "the late one has begun";
+  PushStep(0, 1, 1.0F);
+  PushStep(2, 1, 10.0F);
+  loop_.Run();
+  EXPECT_EQ(Pull(0, 2)->values, Values(6, 11.0F));
+
+  EXPECT_TRUE(absl::IsAlreadyExists(Push(1, 1, {13, 16}, 100.0F)));
+  EXPECT_EQ((*shard_)->counters().late_steps, (std::vector<std::int64_t>{0, 0, 0}));
+  EXPECT_TRUE(absl::IsAlreadyExists(Finish(1, 1)));
+  EXPECT_TRUE(absl::IsAlreadyExists(Finish(1, 1)));
+  EXPECT_EQ((*shard_)->counters().late_steps, (std::vector<std::int64_t>{0, 1, 0}))
+      << "once, however often it is said";
+
+  // It reads what is newest, and which step is open.
+  const auto read = Pull(1, 2);
+  EXPECT_EQ(read->values, Values(6, 11.0F));
+  EXPECT_EQ(read->clock, 1);
+  PushStep(1, 2, 100.0F);
+  PushStep(0, 2, 1.0F);
+  loop_.Run();
+  EXPECT_EQ(Pull(1, 3)->values, Values(6, 112.0F));
+  EXPECT_EQ((*shard_)->counters().late_steps, (std::vector<std::int64_t>{0, 1, 0}));
+}
+
+// It sleeps through two steps, so that only the one it worked for is a late one.
+TEST_F(ShardTest, AWorkerThatMissedStepsGoesOnWithTheOpenOne) {
+  shard_.emplace(
+      loop_,
+      ShardOptions{.range = kRange, .worker_count = 2, .backup_workers = 1, .block_elements = 4},
+      CountingFactory());
+  for (Step step = 1; step <= 3; ++step) {
+    PushStep(0, step, 1.0F);
+    loop_.Run();
+  }
+  EXPECT_TRUE(absl::IsAlreadyExists(PushAll(1, 1, 10.0F)));
+  EXPECT_TRUE(absl::IsAlreadyExists(Finish(1, 1)));
+  EXPECT_EQ(Pull(1, 2)->clock, 3);
+  PushStep(1, 4, 10.0F);
+  loop_.Run();
+  EXPECT_EQ(Pull(0, 5)->values, Values(6, 13.0F));
+  EXPECT_EQ((*shard_)->counters().late_steps, (std::vector<std::int64_t>{0, 1}));
+}
+
 }  // namespace
 }  // namespace ranklab::ps
