@@ -60,6 +60,7 @@ int main(int argc, char** argv) {
   ranklab::cli::AddStatusCommand(app, exit_code);
   ranklab::cli::AddHealthCommand(app, exit_code);
   ranklab::cli::AddScheduleCommand(app, exit_code);
+  ranklab::cli::AddValidateCommand(app, exit_code);
   ranklab::cli::AddCollectiveCommand(app, exit_code);
   ranklab::cli::AddCollectiveRankCommand(app, exit_code);
   if (const absl::Status known = argc > 1 ? CheckCommand(app, argv[1]) : absl::OkStatus();
