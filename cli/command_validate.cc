@@ -5,8 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <absl/strings/str_format.h>
 
-#include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/model_commands.h"
 #include "sim/validation/check.h"
 
 namespace ranklab::cli {

@@ -20,7 +20,6 @@ void AddHealthCommand(CLI::App& app, int& exit_code);
 void AddReportCommand(CLI::App& app, int& exit_code);
 void AddScheduleCommand(CLI::App& app, int& exit_code);
 void AddCompareCommand(CLI::App& app, int& exit_code);
-void AddValidateCommand(CLI::App& app, int& exit_code);
 void AddCollectiveCommand(CLI::App& app, int& exit_code);
 void AddCollectiveRankCommand(CLI::App& app, int& exit_code);
 

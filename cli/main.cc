@@ -9,6 +9,7 @@
 #include "cli/build_id.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/model_commands.h"
 #include "core/nearest.h"
 #include "core/status.h"
 
@@ -60,6 +61,8 @@ int main(int argc, char** argv) {
   ranklab::cli::AddStatusCommand(app, exit_code);
   ranklab::cli::AddHealthCommand(app, exit_code);
   ranklab::cli::AddScheduleCommand(app, exit_code);
+  ranklab::cli::AddPlanCommand(app, exit_code);
+  ranklab::cli::AddFailuresCommand(app, exit_code);
   ranklab::cli::AddValidateCommand(app, exit_code);
   ranklab::cli::AddCollectiveCommand(app, exit_code);
   ranklab::cli::AddCollectiveRankCommand(app, exit_code);
