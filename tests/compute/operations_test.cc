@@ -74,6 +74,12 @@ INSTANTIATE_TEST_SUITE_P(OddShapes, MatMulTest,
                                           testing::Values(1, 3, 7, 17, 65),
                                           testing::Values(1, 3, 7, 17, 65)));
 
+// Rows a multiple of 4 KiB apart, which are copied first; the last two in blocks of k.
+INSTANTIATE_TEST_SUITE_P(CollidingRows, MatMulTest,
+                         testing::Values(std::tuple(1024, 5, 3), std::tuple(3, 5, 1024),
+                                         std::tuple(1024, 3, 1024), std::tuple(2048, 1030, 2),
+                                         std::tuple(2, 1030, 2048)));
+
 TEST(MatMul, WithBetaZeroDoesNotReadTheResult) {
   std::vector<float> a{1, 2};
   std::vector<float> b{3, 4};
