@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Data-parallel training steps of ours, ring over TCP, against PyTorch DDP's with gloo.
+"""Data-parallel training steps of ours, a ring over TCP, against PyTorch DDP's with gloo.
 
     /usr/bin/python3 bench/workers_versus_torch.py build/release/ranklab [mlp|gpt] ...
 
 2 and 4 workers on this machine, one thread each, the models of step_versus_torch.py with its batch
-on every worker, SGD with momentum. Ours is `ranklab run` with its records and traces. The two take
-turns, a few steps at a time in fresh processes, so that what disturbs the machine disturbs both.
+on every worker, SGD with momentum. Ours is `ranklab run` with its records and traces; beside TCP,
+which is what DDP has, also through memory that the workers share. All take turns, a few steps at a time in fresh processes, so that what disturbs the machine disturbs both.
 Printed are the medians over the steps of all ranks but each turn's first ones, and their ratio.
 """
 import csv
@@ -27,7 +27,7 @@ model: {model}
 data: {data}
 train: {{steps: {steps}, warmup_steps: {warm_up}, batch_per_worker: {batch}, optimizer: momentum, learning_rate: 0.01}}
 cluster: {{workers: {workers}, device: cpu}}
-exchange: {{kind: collective, algorithm: ring, transport: tcp}}
+exchange: {{kind: collective, algorithm: ring, transport: {transport}}}
 """
 MODELS = {
     "mlp": {
@@ -84,11 +84,11 @@ def torch_turn(name, workers):
     return [float(word) for output in outputs for word in output.split()]
 
 
-def our_turn(ranklab, name, workers):
+def our_turn(ranklab, name, workers, transport):
     with tempfile.TemporaryDirectory() as folder:
         lab = pathlib.Path(folder, "lab.yaml")
         lab.write_text(
-            LAB.format(name=name, workers=workers, steps=WARM_UP + STEPS[name], warm_up=WARM_UP, **MODELS[name])
+            LAB.format(name=name, workers=workers, transport=transport, steps=WARM_UP + STEPS[name], warm_up=WARM_UP, **MODELS[name])
         )  # fmt: skip
         run = subprocess.run(
             [ranklab, "run", str(lab), "--out", folder], capture_output=True, text=True
@@ -104,14 +104,15 @@ def our_turn(ranklab, name, workers):
 
 
 def compare(ranklab, name, workers):
-    ours, torchs = [], []
+    tcp, shm, torchs = [], [], []
     for _ in range(TURNS):
-        ours += our_turn(ranklab, name, workers)
+        tcp += our_turn(ranklab, name, workers, "tcp")
         torchs += torch_turn(name, workers)
-    medians = [statistics.median(seconds) for seconds in (ours, torchs)]
+        shm += our_turn(ranklab, name, workers, "shm")
+    tcp, shm, ddp = (statistics.median(seconds) for seconds in (tcp, shm, torchs))
     print(
-        f"{name}, {workers} workers: ours {medians[0] * 1e3:.1f} ms, "
-        f"DDP {medians[1] * 1e3:.1f} ms, ratio {medians[0] / medians[1]:.3f}",
+        f"{name}, {workers} workers: DDP {ddp * 1e3:.1f} ms, ours over TCP {tcp * 1e3:.1f} ms, "
+        f"ratio {tcp / ddp:.3f}, through shared memory {shm * 1e3:.1f} ms, ratio {shm / ddp:.3f}",
         flush=True,
     )
 

@@ -51,7 +51,7 @@ struct NcclSpec {};
 
 struct ExchangeSpec {
   std::variant<NoExchange, ParameterServerSpec, CollectiveSpec, NcclSpec> kind = CollectiveSpec{};
-  std::string transport = "auto";  // "tcp", "grpc"; auto: grpc for ps, tcp for collectives
+  std::string transport = "auto";  // "tcp", "grpc", "shm"; auto: grpc for ps, tcp for collectives
   Bytes bucket = 25 << 20;
   Bytes first_bucket = 1 << 20;
   std::string wire_dtype = "fp32";  // of gradients on their way
@@ -148,7 +148,7 @@ struct LabSpec {
   bool asynchronous() const;  // a parameter server with a bound above 0 or none
   // "none", "ps", "ps staleness 2", "ps async", "ring", ...
   std::string ExchangeName() const;
-  std::string Transport() const;  // "tcp" or "grpc", auto resolved
+  std::string Transport() const;  // "tcp", "grpc" or "shm", auto resolved
 };
 
 struct Cell {

@@ -212,7 +212,7 @@ absl::Status ReadExchange(Fields fields, ExchangeSpec& exchange) {
   } else {
     exchange.kind = NoExchange{};
   }
-  fields.OneOf("transport", std::array<std::string_view, 3>{"auto", "tcp", "grpc"},
+  fields.OneOf("transport", std::array<std::string_view, 4>{"auto", "tcp", "grpc", "shm"},
                exchange.transport);
   fields.OneOf("wire_dtype", kFloatingDTypes, exchange.wire_dtype);
   fields.Size("bucket", exchange.bucket);

@@ -12,7 +12,7 @@ namespace {
 
 std::string AddressOf(const MemberAddress& member, const std::string& transport) {
   return absl::StrFormat("%s:%d", member.host,
-                         transport == "tcp" ? member.tcp_port : member.grpc_port);
+                         transport == "grpc" ? member.grpc_port : member.tcp_port);
 }
 
 bool UsesServers(const experiment::LabSpec& spec) {
@@ -58,11 +58,12 @@ absl::StatusOr<std::unique_ptr<Network>> Network::Open(EventLoop& loop, const Ne
                                       .generation = options.generation,
                                       .secret = options.secret,
                                       .peers = PeersOf(spec, options, transport),
-                                      .deadline = options.deadline};
+                                      .deadline = options.deadline,
+                                      .shared_memory = transport == "shm"};
   for (const transport::WirePeer& peer : wire_options.peers) {
     network->peers_.push_back(peer.endpoint);
   }
-  transport::WirePort& port = transport == "tcp" ? ports.tcp : ports.grpc;
+  transport::WirePort& port = transport == "grpc" ? ports.grpc : ports.tcp;
   const auto ready = std::make_shared<StatusLatch>();
   Network* raw = network.get();
   RunOnLoop(loop, [&loop, &port, &wire_options, &options, raw, ready] {

@@ -129,6 +129,10 @@ TEST(OneTruth, EveryAllReduceLearnsAsOneProcessDoes) {
                  1 + 2 * count);
 }
 
+TEST(OneTruth, RingThroughSharedMemoryLearnsAsOneProcessDoes) {
+  ExpectOneTruth(RunOver("shm", kRing), 1 + 4);
+}
+
 TEST(OneTruth, RingOverGrpcLearnsAsOneProcessDoes) {
   ExpectOneTruth(RunOver("grpc", kRing), 1 + 4);
 }
@@ -177,12 +181,12 @@ TEST(OneTruth, RingAndRankOrderGiveTheSameHashInEveryRun) {
   constexpr char kParts[] = R"(repeats: 2
 sweep:
   exchange: [{kind: collective, algorithm: ring}, {kind: ps, order: rank}]
-  exchange.transport: [tcp, grpc]
+  exchange.transport: [tcp, grpc, shm]
 )";
   const std::vector<CellSummary> first = RunLab(kParts).Cells();
   const std::vector<CellSummary> second = RunLab(kParts).Cells();
-  ASSERT_EQ(first.size(), 4U);
-  ASSERT_EQ(second.size(), 4U);
+  ASSERT_EQ(first.size(), 6U);
+  ASSERT_EQ(second.size(), 6U);
   for (std::size_t i = 0; i < first.size(); ++i) {
     SCOPED_TRACE(NameOf(first[i]));
     ExpectOneHash(first[i]);
