@@ -4,6 +4,7 @@
 #include <chrono>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -20,6 +21,7 @@
 #include "report/sentences.h"
 #include "report/web/render_record.h"
 #include "worker/predict.h"
+#include "worker/utilization.h"
 
 namespace ranklab::cli {
 namespace {
@@ -69,6 +71,17 @@ const experiment::Cell& CellOf(const experiment::Lab& lab, const experiment::Cel
       .cells.at(static_cast<std::size_t>(run.cell));
 }
 
+// When the first rank began; nothing in a trace is older.
+std::optional<Nanos> FirstStepOf(const experiment::CellRun& run) {
+  std::optional<Nanos> first;
+  for (const std::vector<experiment::StepRecord>& rank : run.steps) {
+    for (const experiment::StepRecord& step : rank) {
+      first = std::min(first.value_or(step.begins), step.begins);
+    }
+  }
+  return first;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RecordWriter>> RecordWriter::Make(const experiment::Lab& lab,
@@ -100,6 +113,7 @@ experiment::CellRun RecordWriter::Describe(const experiment::Cell& cell, int rep
   run.predicted_seconds = PredictedSeconds(cell.spec);
   run.predicted_exposed_seconds = PredictedExposedSeconds(cell.spec);
   run.latency_share = LatencyShare(cell.spec);
+  run.work = worker::WorkOf(cell.spec);
   run.cores = static_cast<int>(std::thread::hardware_concurrency());
   return run;
 }
@@ -119,15 +133,18 @@ absl::Status RecordWriter::Add(RecordedRun recorded, bool whole) {
 absl::Status RecordWriter::WriteDetails(const RecordedRun& recorded) {
   const experiment::CellRun& run = recorded.run;
   const std::string& part = lab_.parts.at(static_cast<std::size_t>(run.part)).name;
-  for (std::size_t rank = 0; rank < recorded.traces.size(); ++rank) {
+  const bool traced = CellOf(lab_, run).spec.train.trace;
+  for (std::size_t rank = 0; traced && rank < recorded.traces.size(); ++rank) {
     RETURN_IF_ERROR(folder_.WriteTrace(part, run.cell, run.repeat,
                                        {.rank = static_cast<Rank>(rank),
                                         .world_size = static_cast<int>(recorded.traces.size()),
                                         .transport = CellOf(lab_, run).spec.Transport(),
                                         .time_scale = run.time_scale,
+                                        .origin = FirstStepOf(run),
                                         .steps = run.steps[rank],
                                         .spans = recorded.traces[rank].spans,
-                                        .collectives = recorded.traces[rank].collectives}));
+                                        .collectives = recorded.traces[rank].collectives,
+                                        .counters = recorded.traces[rank].counters}));
   }
   for (const report::InjectionLine& line : recorded.injections) {
     RETURN_IF_ERROR(folder_.AppendInjection(part, run.cell, run.repeat, line));

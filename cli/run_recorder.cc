@@ -35,6 +35,14 @@ CollectiveSpan SpanOf(const v1::CollectiveSpan& span, Rank rank, Step step) {
           .left = Nanos(span.left_ns())};
 }
 
+CounterSample SampleOf(const v1::CounterSample& sample, Rank rank, Step step) {
+  return {.rank = rank,
+          .name = sample.name(),
+          .step = step,
+          .value = sample.value(),
+          .when = Nanos(sample.when_ns())};
+}
+
 // Until there is more than the rank's trace file takes. `bytes`: of what is kept, in the file.
 void KeepSpans(const v1::StepRow& row, Rank rank, worker::TraceBuffer::Taken& trace,
                std::size_t& bytes) {
@@ -48,6 +56,10 @@ void KeepSpans(const v1::StepRow& row, Rank rank, worker::TraceBuffer::Taken& tr
   for (const v1::CollectiveSpan& span : row.collectives()) {
     trace.collectives.push_back(SpanOf(span, rank, row.step()));
     bytes += report::LeastTraceBytes(trace.collectives.back());
+  }
+  for (const v1::CounterSample& sample : row.counters()) {
+    trace.counters.push_back(SampleOf(sample, rank, row.step()));
+    bytes += report::LeastTraceBytes(trace.counters.back());
   }
 }
 

@@ -109,6 +109,7 @@ struct TrainSpec {
   int ramp_steps = 0;                 // over which the rate rises at first
   double final_rate = 0;              // cosine: the share of the rate that is left at the end
   std::string precision = "fp32";     // of weights, activations and their gradients
+  bool trace = true;                  // record spans and counters of every step
 };
 
 // Workers with cluster.shared_gpu: beyond, NCCL's kernels wait for one another's time slices.

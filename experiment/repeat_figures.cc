@@ -1,6 +1,7 @@
 #include "experiment/repeat_figures.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 namespace ranklab::experiment {
@@ -156,10 +157,12 @@ RepeatFigures FiguresOf(const LabSpec& spec, const CellRun& run) {
 }
 
 std::vector<RankBreakdown> BreakdownOf(const LabSpec& spec, const CellRun& run) {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   std::vector<RankBreakdown> bars;
   for (std::size_t rank = 0; rank < run.steps.size(); ++rank) {
     RankBreakdown bar{.rank = static_cast<Rank>(rank)};
     double whole = 0;
+    double samples = 0;
     double count = 0;
     for (const StepRecord& record : run.steps[rank]) {
       if (!Counted(spec, record)) {
@@ -170,10 +173,14 @@ std::vector<RankBreakdown> BreakdownOf(const LabSpec& spec, const CellRun& run) 
       bar.backward += Seconds(record.backward, run.time_scale);
       bar.exposed += Seconds(record.exposed, run.time_scale);
       bar.optimizer += Seconds(record.optimizer, run.time_scale);
+      bar.hidden += record.hidden ? Seconds(*record.hidden, run.time_scale) : kUnknown;
+      samples += static_cast<double>(record.samples);
       whole += Seconds(record.step_time, run.time_scale);
       ++count;
     }
     if (count > 0) {
+      bar.samples_per_second = whole > 0 ? samples / whole : 0;
+      bar.hidden /= count;
       for (double* part : {&bar.input, &bar.forward, &bar.backward, &bar.exposed, &bar.optimizer}) {
         *part /= count;
         whole -= *part * count;

@@ -18,7 +18,7 @@ struct RepeatFigures {
 };
 RepeatFigures FiguresOf(const LabSpec& spec, const CellRun& run);
 
-// Mean seconds of each rank's counted steps.
+// Mean seconds of each rank's counted steps, and its samples in them; no peak, no utilization.
 std::vector<RankBreakdown> BreakdownOf(const LabSpec& spec, const CellRun& run);
 
 // The loss of each global batch in the order in which they were done, and when. A synchronous step

@@ -29,6 +29,7 @@ struct StepRecord {
   double loss_scale = 1;
   bool skipped = false;  // some rank's gradients overflowed
   Nanos begins{}, step_time{}, input{}, forward{}, backward{}, exposed{}, optimizer{}, lateness{};
+  std::optional<Nanos> hidden{};  // communication beside compute; none where nothing was traced
   std::int64_t staleness = 0;
   Bytes bytes_sent = 0, bytes_received = 0;
 };
@@ -64,12 +65,25 @@ struct MemoryRecord {
   std::optional<Bytes> predicted{};  // the peak's closed form, for kinds that have one
 };
 
+// The arithmetic that a step asks for, and what it is held against (worker/utilization.h has the
+// formulas). FLOPs are those of a sample's forward and backward pass.
+struct WorkRecord {
+  std::int64_t parameters = 0;  // N
+  double model_flops = 0;       // that the model needs
+  double hardware_flops = 0;    // that are done: more than the model's where some are done again
+  std::int64_t tokens = 0;      // of a sample; 0: a sample is no sequence
+  std::string formula{};        // in words, with its N
+  double peak_flops = 0;        // a second, of the modelled device; 0: every rank's own, measured
+  std::string peak{};           // which peak that is
+};
+
 struct WorkerRecord {
   std::string param_hash{};
   double final_loss = 0, test_loss = 0, loss_floor = 0, accuracy = 0, passes = 0;
   std::int64_t samples = 0, steps = 0;
   std::int64_t messages = 0, could_not_keep_up = 0;
   std::vector<std::int64_t> lateness_log2_us{};
+  double matrix_flops = 0;  // a second, measured on this rank; 0: its compute is modelled
   NetworkRecord network{};
   std::vector<MemoryRecord> memory{};
 };
@@ -99,6 +113,7 @@ struct CellRun {
   // form took the place of playing every message.
   int ranks_alike = 1;
   double latency_share = 0;  // of the exchange's closed form that its messages' alpha makes
+  WorkRecord work{};
 };
 
 // Of one quantity over the repeats of a cell. All times in modelled units (divided by time_scale).
@@ -109,10 +124,18 @@ struct Spread {
 };
 Spread SpreadOf(std::vector<double> values);  // requires: not empty
 
-// Mean seconds a counted step of one rank, over the repeats: the breakdown's bar.
+// Of one rank, over the repeats: mean seconds of a counted step (the breakdown's bar), and how much
+// it got done. NaN: not known.
 struct RankBreakdown {
   Rank rank = 0;
   double input = 0, forward = 0, backward = 0, exposed = 0, optimizer = 0, other = 0;
+  double hidden = 0;  // communication beside compute: not a part of the bar
+  double samples_per_second = 0;
+  double peak_flops = 0;    // a second
+  double mfu = 0, hfu = 0;  // model and hardware FLOPs a second over the peak; never above 1
+
+  double compute() const { return forward + backward + optimizer; }
+  double step() const { return input + compute() + exposed + other; }
 };
 
 // What a reader must know before trusting a row's figures (experiment/findings.h).
@@ -163,6 +186,7 @@ struct CellSummary {
   std::vector<std::string> param_hashes{};  // [rank] of the last repeat
   bool hash_equal_across_ranks = false;
   bool hash_equal_across_repeats = false;
+  WorkRecord work{};
   std::vector<RankBreakdown> breakdown{};
   std::vector<double> loss_curve{};                  // [global step - 1], first repeat
   std::vector<double> loss_seconds{};                // when each was reached, modelled seconds

@@ -22,6 +22,22 @@ void Describe(Archive& archive, RankBreakdown& bar) {
   archive("exposed", bar.exposed);
   archive("optimizer", bar.optimizer);
   archive("other", bar.other);
+  archive("hidden", bar.hidden);
+  archive("samples_per_second", bar.samples_per_second);
+  archive("peak_flops", bar.peak_flops);
+  archive("mfu", bar.mfu);
+  archive("hfu", bar.hfu);
+}
+
+template <typename Archive>
+void Describe(Archive& archive, WorkRecord& work) {
+  archive("parameters", work.parameters);
+  archive("model_flops", work.model_flops);
+  archive("hardware_flops", work.hardware_flops);
+  archive("tokens", work.tokens);
+  archive("formula", work.formula);
+  archive("peak_flops", work.peak_flops);
+  archive("peak", work.peak);
 }
 
 template <typename Archive>
@@ -110,6 +126,7 @@ void Describe(Archive& archive, CellSummary& cell) {
   archive("param_hashes", cell.param_hashes);
   archive("hash_equal_across_ranks", cell.hash_equal_across_ranks);
   archive("hash_equal_across_repeats", cell.hash_equal_across_repeats);
+  archive("work", cell.work);
   archive("breakdown", cell.breakdown);
   archive("loss_curve", cell.loss_curve);
   archive("loss_seconds", cell.loss_seconds);

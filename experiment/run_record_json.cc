@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kFormat = "ranklab summary 2";
+constexpr std::string_view kFormat = "ranklab summary 3";
 
 // ---- writing ------------------------------------------------------------------------------------
 
@@ -251,8 +251,16 @@ absl::StatusOr<RunSummary> RunSummaryFromJson(std::string_view text) {
   RunSummary summary;
   Reader reader(json, "", mistake);
   Describe(reader, summary);
-  if (!mistake.ok()) {
-    return mistake;
+  RETURN_IF_ERROR(mistake);
+  for (std::size_t i = 0; i < summary.cells.size(); ++i) {
+    for (const RankBreakdown& rank : summary.cells[i].breakdown) {
+      if (rank.mfu > 1 || rank.hfu > 1) {
+        return InvalidArgument(
+            "summary: cells[%d]: rank %d has an MFU of %.0f %% and an HFU of %.0f %%; more than "
+            "100 %% cannot be",
+            i, rank.rank, rank.mfu * 100, rank.hfu * 100);
+      }
+    }
   }
   return summary;
 }

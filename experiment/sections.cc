@@ -134,6 +134,7 @@ absl::Status ReadTrain(Fields fields, TrainSpec& train) {
   ReadOptimizer(fields, train);
   ReadLearningRate(fields, kLargestBatch, train);
   fields.OneOf("precision", kFloatingDTypes, train.precision);
+  fields.Flag("trace", train.trace);
   return fields.Finish();
 }
 

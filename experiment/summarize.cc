@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "experiment/findings.h"
 #include "experiment/network_over_repeats.h"
 #include "experiment/repeat_figures.h"
+#include "experiment/utilization.h"
 
 namespace ranklab::experiment {
 namespace {
@@ -78,6 +80,19 @@ void FillTimes(const LabSpec& spec, const RunsOfCell& runs, CellSummary& summary
                               : 0;
 }
 
+// The modelled device's peak, or each rank's own. A native step over a shaped network has none: its
+// compute is wall time, and the step's is divided by the time scale.
+void FillPeaks(const LabSpec& spec, const CellRun& run, CellSummary& summary) {
+  const bool mixed = spec.compute.native() && run.time_scale != 1;
+  for (RankBreakdown& mean : summary.breakdown) {
+    const auto rank = static_cast<std::size_t>(mean.rank);
+    mean.peak_flops = summary.work.peak_flops;
+    if (spec.compute.native()) {
+      mean.peak_flops = mixed || rank >= run.workers.size() ? 0 : run.workers[rank].matrix_flops;
+    }
+  }
+}
+
 void FillBreakdown(const LabSpec& spec, const RunsOfCell& runs, CellSummary& summary) {
   const auto count = static_cast<double>(runs.size());
   for (const CellRun* run : runs) {
@@ -94,8 +109,12 @@ void FillBreakdown(const LabSpec& spec, const RunsOfCell& runs, CellSummary& sum
       mean.exposed += bars[rank].exposed / count;
       mean.optimizer += bars[rank].optimizer / count;
       mean.other += bars[rank].other / count;
+      mean.hidden += bars[rank].hidden / count;
+      mean.samples_per_second += bars[rank].samples_per_second / count;
     }
   }
+  summary.work = runs.front()->work;
+  FillPeaks(spec, *runs.back(), summary);
 }
 
 void FillLearning(const LabSpec& spec, const RunsOfCell& runs, CellSummary& summary) {
@@ -174,9 +193,13 @@ CellSummary SummarizeCell(const Lab& lab, const Cell& cell, const RunsOfCell& ru
   double lateness_seconds = 0;
   FillTimes(cell.spec, runs, summary, lateness_seconds);
   FillBreakdown(cell.spec, runs, summary);
+  const std::optional<Finding> refused = FillUtilization(summary);
   FillLearning(cell.spec, runs, summary);
   FillNetwork(runs, summary);
   summary.findings = FindingsOf(cell.spec, summary, runs.front()->cores, lateness_seconds);
+  if (refused) {
+    summary.findings.push_back(*refused);
+  }
   if (const std::string& why = runs.front()->not_simulated; !why.empty()) {
     summary.findings.push_back({.code = "NOT_SIMULATED", .text = why});
   }

@@ -15,6 +15,8 @@ namespace ranklab::fabric {
 struct DeviceModel {
   std::string_view name{};      // "a100"
   std::string_view words{};     // "A100 SXM 80 GB"
+  double fp32_peak = 0;         // nominal, outside the tensor cores, per second
+  double bf16_peak = 0;         // nominal, dense, in the tensor cores, per second
   double fp32_flops = 0;        // achieved outside the tensor cores, per second: peak x efficiency
   double bf16_flops = 0;        // achieved in the tensor cores, per second
   double memory_bandwidth = 0;  // nominal, bytes per second

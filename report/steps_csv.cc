@@ -16,7 +16,7 @@ namespace ranklab::report {
 std::string_view StepsCsvHeader() {
   return "part,cell,repeat,rank,step,epoch,samples,loss,begins_s,step_s,input_s,forward_s,"
          "backward_s,exposed_s,optimizer_s,lateness_s,staleness,bytes_sent,bytes_received,"
-         "time_scale,loss_scale,skipped\n";
+         "time_scale,loss_scale,skipped,hidden_s\n";
 }
 
 std::string StepsCsvLines(std::string_view part, const experiment::CellRun& run) {
@@ -38,12 +38,13 @@ std::string StepsCsvLines(std::string_view part, const experiment::CellRun& run)
               ? ""
               : absl::StrFormat("%.9g", step.weight > 0 ? step.loss_sum / step.weight : 0);
       lines += absl::StrFormat(
-          "%s,%d,%d,%d,%d,%d,%d,%s,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%d,%d,%d,%g,%g,%d\n",
+          "%s,%d,%d,%d,%d,%d,%d,%s,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%d,%d,%d,%g,%g,%d,%s\n",
           part, run.cell, run.repeat, rank, step.step, step.epoch, step.samples, loss,
           seconds(step.begins - origin), seconds(step.step_time), seconds(step.input),
           seconds(step.forward), seconds(step.backward), seconds(step.exposed),
           seconds(step.optimizer), seconds(step.lateness), step.staleness, step.bytes_sent,
-          step.bytes_received, run.time_scale, step.loss_scale, step.skipped);
+          step.bytes_received, run.time_scale, step.loss_scale, step.skipped,
+          step.hidden ? absl::StrFormat("%.9g", seconds(*step.hidden)) : "");
     }
   }
   return lines;

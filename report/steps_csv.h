@@ -16,7 +16,7 @@ std::string_view StepsCsvHeader();
 
 // The lines of one repeat. Times are modelled seconds (wall time over time_scale, which is a column
 // of its own); `begins` counts from the first step of the repeat. Loss is the mean of a sample,
-// empty for a simulation.
+// empty for a simulation; hidden is empty where nothing was traced.
 std::string StepsCsvLines(std::string_view part, const experiment::CellRun& run);
 
 // One line as it stands in the file, without what only a spreadsheet wants. Modelled seconds.

@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_format.h>
 
+#include "report/rank_table.h"
 #include "report/table.h"
 
 namespace ranklab::report {
@@ -17,6 +18,11 @@ std::string PrintSummary(const experiment::RunSummary& summary) {
         absl::StrFormat("%s  %s: %s (%s)\n", verdict, outcome.part, outcome.text, outcome.found);
   }
   return text;
+}
+
+std::string PrintRanks(const experiment::RunSummary& summary) {
+  const Table table = BuildRankTable(summary.cells);
+  return table.rows.empty() ? std::string() : PrintTable(table);
 }
 
 std::string PrintSummaryMarkdown(const experiment::RunSummary& summary) {
@@ -38,6 +44,9 @@ std::string PrintSummaryMarkdown(const experiment::RunSummary& summary) {
       text += absl::StrFormat("| %s | %s | %s | %s |\n", outcome.part, outcome.text, held,
                               outcome.found);
     }
+  }
+  if (const Table ranks = BuildRankTable(summary.cells); !ranks.rows.empty()) {
+    text += "\n" + PrintMarkdown(ranks);
   }
   if (!summary.verdict.empty()) {
     text += "\n" + summary.verdict + "\n";

@@ -10,7 +10,11 @@ namespace ranklab::report {
 // The table, the sentences, what was expected and found.
 std::string PrintSummary(const experiment::RunSummary& summary);
 
-// table.md: the question, the sentences, the table, what was expected and found, the verdict.
+// A row a rank: the breakdown of its step, its rate, MFU and HFU.
+std::string PrintRanks(const experiment::RunSummary& summary);
+
+// table.md: the question, the sentences, the table, what was expected and found, a row a
+// rank, the verdict.
 std::string PrintSummaryMarkdown(const experiment::RunSummary& summary);
 
 }  // namespace ranklab::report

@@ -30,12 +30,13 @@ std::string Quoted(const std::string& text) { return Line(Json(text)); }
 class Builder {
  public:
   Builder(const RankTrace& trace, Step last)
-      : trace_(trace), last_(last), base_(FirstInstant(trace)) {}
+      : trace_(trace), last_(last), base_(trace.origin.value_or(FirstInstant(trace))) {}
 
   TraceEvents Build() {
     AddSteps();
     AddSpans();
     AddCollectives();
+    AddCounters();
     AddNames();
     return std::move(events_);
   }
@@ -56,6 +57,9 @@ class Builder {
     }
     for (const CollectiveSpan& span : trace.collectives) {
       first = std::min(first, span.entered);
+    }
+    for (const CounterSample& sample : trace.counters) {
+      first = std::min(first, sample.when);
     }
     return first == Nanos::max() ? Nanos::zero() : first;
   }
@@ -212,6 +216,18 @@ class Builder {
           At(span->first_byte_in) - when.begins, At(span->last_byte_out) - when.begins);
       AddKernel(span->step, CommunicationName(span->algorithm), kCommunicationLane,
                 LaneIn(0, "communication lane", when), when, args);
+    }
+  }
+
+  // A counter is the process's, not a lane's.
+  void AddCounters() {
+    for (const CounterSample& sample : trace_.counters) {
+      if (sample.step <= last_) {
+        Add(sample.step,
+            absl::StrFormat(
+                "{\"ph\":\"C\",\"name\":%s,\"pid\":%d,\"ts\":%d,\"args\":{\"value\":%s}}",
+                Quoted(sample.name), trace_.rank, At(sample.when), Line(Json(sample.value))));
+      }
     }
   }
 

@@ -16,6 +16,7 @@ constexpr std::size_t kLeastStepBytes = 100;
 constexpr std::size_t kLeastSpanBytes = 80;
 constexpr std::size_t kLeastKernelBytes = 350;
 constexpr std::size_t kLeastCollectiveBytes = 700;
+constexpr std::size_t kLeastCounterBytes = 60;
 
 std::size_t SizeOf(const std::vector<std::string>& lines) {
   std::size_t size = 0;
@@ -50,6 +51,9 @@ Extent ExtentWithin(const RankTrace& trace, std::size_t limit) {
   for (const CollectiveSpan& span : trace.collectives) {
     bytes[span.step] += LeastTraceBytes(span);
   }
+  for (const CounterSample& sample : trace.counters) {
+    bytes[sample.step] += LeastTraceBytes(sample);
+  }
   Extent extent{.steps = bytes.size()};
   std::size_t sum = 0;
   for (const auto& [step, size] : bytes) {
@@ -69,6 +73,7 @@ std::size_t LeastTraceBytes(const Span& span) {
                                                                               : kLeastSpanBytes;
 }
 std::size_t LeastTraceBytes(const CollectiveSpan&) { return kLeastCollectiveBytes; }
+std::size_t LeastTraceBytes(const CounterSample&) { return kLeastCounterBytes; }
 
 std::string TraceJson(const RankTrace& trace, std::size_t limit) {
   RANKLAB_CHECK(trace.time_scale > 0);

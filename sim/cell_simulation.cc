@@ -62,7 +62,8 @@ struct ServerNode {
 };
 
 struct WorkerNode {
-  WorkerNode(Rank rank, const LabSpec& spec) : faults(rank, spec.cluster.workers, spec.scenario) {}
+  WorkerNode(Rank rank, const LabSpec& spec)
+      : faults(rank, spec.cluster.workers, spec.scenario), trace(spec.train.trace) {}
 
   std::unique_ptr<Port> port;
   worker::RankFaults faults;

@@ -28,6 +28,8 @@ class SimulatedInput {
   // was taken.
   void Take(Task taken);
 
+  int depth() const { return static_cast<int>(ready_.size()); }  // batches that wait
+
  private:
   void Gather();
   void Gathered(Step step);

@@ -90,6 +90,11 @@ void SimulatedWorker::TakeBatch() {
     record_.samples = last - first;
     record_.weight = static_cast<double>(record_.samples);
     RecordSpan("input", Track::kInput, stage_begins_);
+    deps_.trace.Record(CounterSample{.rank = options_.rank,
+                                     .name = "input queue depth",
+                                     .step = step_,
+                                     .value = static_cast<double>(input_.depth()),
+                                     .when = deps_.loop.Now()});
     deps_.exchange.BeginStep(record_.weight);
     micro_batch_ = 0;
     next_bucket_ = 0;
@@ -209,6 +214,10 @@ void SimulatedWorker::EndStep() {
     RecordSpan("optimizer", Track::kCompute, stage_begins_);
   }
   CountBytes();
+  worker::TraceBuffer::Taken taken = deps_.trace.Take();
+  if (deps_.trace.on()) {
+    record_.hidden = worker::HiddenCommunication(taken);
+  }
   record_.begins = records_.empty() ? record_.begins : last_ends_;
   record_.step_time = now - record_.begins;
   last_ends_ = now;
@@ -221,9 +230,9 @@ void SimulatedWorker::EndStep() {
          .applied = worker::WhatActed(change, options_.rank, records_, /*time_scale=*/1.0),
          .ends = !change.begins});
   }
-  worker::TraceBuffer::Taken taken = deps_.trace.Take();
   Append(traced_.spans, std::move(taken.spans));
   Append(traced_.collectives, std::move(taken.collectives));
+  Append(traced_.counters, std::move(taken.counters));
   traced_.dropped += taken.dropped;
   if (deps_.exchange.Finished(step_, options_.steps)) {
     return Leave();

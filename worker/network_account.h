@@ -20,8 +20,7 @@ absl::StatusOr<Bytes> ClaimedByWorker(const experiment::LabSpec& spec, Rank rank
                                       std::span<const Bucket> buckets, Step steps);
 
 // That a server of `elements` elements receives: its range from each worker whose step it applied.
-Bytes ClaimedByServer(const experiment::LabSpec& spec, std::int64_t elements,
-                      std::int64_t updates);
+Bytes ClaimedByServer(const experiment::LabSpec& spec, std::int64_t elements, std::int64_t updates);
 
 // True for a modelled fabric whose links the lab leaves alone: only then is there something to hold
 // the network to.

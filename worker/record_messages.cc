@@ -27,6 +27,9 @@ v1::StepRow ToMessage(const experiment::StepRecord& record, const TraceBuffer::T
   row.set_bytes_sent(record.bytes_sent);
   row.set_bytes_received(record.bytes_received);
   row.set_lateness_ns(record.lateness.count());
+  if (record.hidden) {
+    row.set_hidden_ns(record.hidden->count());
+  }
   for (const Span& span : trace.spans) {
     v1::Span& out = *row.add_spans();
     out.set_track(static_cast<std::uint32_t>(span.track));
@@ -53,6 +56,12 @@ v1::StepRow ToMessage(const experiment::StepRecord& record, const TraceBuffer::T
     out.set_last_byte_out_ns(at(span.last_byte_out));
     out.set_left_ns(at(span.left));
   }
+  for (const CounterSample& sample : trace.counters) {
+    v1::CounterSample& out = *row.add_counters();
+    out.set_name(sample.name);
+    out.set_value(sample.value);
+    out.set_when_ns(at(sample.when));
+  }
   return row;
 }
 
@@ -73,6 +82,9 @@ experiment::StepRecord FromMessage(const v1::StepRow& row) {
   record.exposed = Nanos(row.exposed_ns());
   record.optimizer = Nanos(row.optimizer_ns());
   record.lateness = Nanos(row.lateness_ns());
+  if (row.has_hidden_ns()) {
+    record.hidden = Nanos(row.hidden_ns());
+  }
   record.staleness = row.staleness();
   record.bytes_sent = row.bytes_sent();
   record.bytes_received = row.bytes_received();
@@ -87,6 +99,7 @@ void AddTo(v1::CellResult& message, const TrainingResult& result) {
   message.set_samples(result.samples);
   message.set_passes(result.passes);
   message.set_steps(result.steps);
+  message.set_matrix_flops(result.matrix_flops);
   message.set_native_compute_ns(result.native.compute.count());
   message.set_native_exchange_ns(result.native.exchange.count());
   for (const compute::MemoryCount& count : result.memory) {
@@ -199,6 +212,7 @@ experiment::WorkerRecord WorkerRecordOf(const v1::CellResult& result, Rank rank)
   record.could_not_keep_up = result.shape().could_not_keep_up();
   record.lateness_log2_us.assign(result.shape().lateness_log2_us().begin(),
                                  result.shape().lateness_log2_us().end());
+  record.matrix_flops = result.matrix_flops();
   record.network = NetworkRecordOf(result, {Role::kWorker, rank});
   for (const v1::MemoryUse& use : result.memory()) {
     experiment::MemoryRecord& memory = record.memory.emplace_back();

@@ -66,7 +66,11 @@ absl::StatusOr<RankBatch> TrainStep::TakeBatch(StepRecord& record) {
   record.epoch = batch.position.epoch;
   record.samples = batch.samples();
   record.weight = static_cast<double>(batch.rows.CountTargets());
-  deps_.trace.Count(options_.rank, "input queue depth", deps_.input.depth(), deps_.clock.Now());
+  deps_.trace.Record(CounterSample{.rank = options_.rank,
+                                   .name = "input queue depth",
+                                   .step = record.step,
+                                   .value = static_cast<double>(deps_.input.depth()),
+                                   .when = deps_.clock.Now()});
   RecordSpan("input", Track::kInput, record.step, begins, deps_.clock.Now());
   return batch;
 }

@@ -14,6 +14,7 @@
 #include "worker/evaluate.h"
 #include "worker/exchange_nccl.h"
 #include "worker/lab_optimizer.h"
+#include "worker/matrix_rate.h"
 #include "worker/precision.h"
 
 namespace ranklab::worker {
@@ -47,6 +48,7 @@ TrainingRun::TrainingRun(EventLoop& loop, Network& network, const Dataset& data,
       options_(options),
       device_({.threads = options.spec.compute.threads, .cap = options.spec.cluster.memory_cap}),
       patience_(loop, aborted),
+      trace_(options.spec.train.trace),
       clock_(loop, {.modelled = !options.spec.compute.native(), .time_scale = options.time_scale},
              aborted),
       progress_([this](const char* phase) { SetPhase(phase); }),
@@ -170,12 +172,16 @@ absl::StatusOr<StepRecord> TrainingRun::OneStep(Step step) {
   record.begins = records_.empty() ? record.begins : last_ends_;
   record.step_time = ends - record.begins;
   last_ends_ = ends;
+  TraceBuffer::Taken trace = trace_.Take();
+  if (trace_.on()) {
+    record.hidden = HiddenCommunication(trace);
+  }
   records_.push_back(record);
   for (const FaultChange& change : changes) {
     observer_.OnFault(change, step,
                       WhatActed(change, options_.rank, records_, options_.time_scale));
   }
-  observer_.OnStep(record, trace_.Take());
+  observer_.OnStep(record, std::move(trace));
   return record;
 }
 
@@ -221,6 +227,11 @@ absl::StatusOr<TrainingResult> TrainingRun::Evaluate(TrainingResult result) {
   result.passes = static_cast<double>(result.samples) / static_cast<double>(data_.train.samples());
   result.memory = device_.memory();
   result.predicted_memory = PredictMemory(options_.spec, *model_);
+  if (options_.spec.compute.native()) {
+    compute::CpuDevice probe({.threads = device_.threads()});  // counts its memory for itself
+    ASSIGN_OR_RETURN(result.matrix_flops,
+                     MeasureMatrixRate(probe, StorageOf(options_.spec), loop_));
+  }
   return result;
 }
 

@@ -64,6 +64,7 @@ struct TrainingResult {
   Step steps = 0;
   std::vector<compute::MemoryCount> memory;  // every kind
   MemoryPrediction predicted_memory;
+  double matrix_flops = 0;  // a second, see matrix_rate.h; 0 where compute is modelled
   // Of a calibration: medians of native steps, all workers at once, nothing overlapped.
   struct Native {
     Nanos compute{};   // forward, backward, optimizer

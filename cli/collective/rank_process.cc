@@ -37,7 +37,7 @@ constexpr Nanos kSlack = std::chrono::seconds(10);
 struct NoTrace final : TraceSink {
   void Record(const Span&) override {}
   void Record(const CollectiveSpan&) override {}
-  void Count(Rank, std::string_view, double, Nanos) override {}
+  void Record(const CounterSample&) override {}
 };
 
 // Calls in a row, each begun on the loop when the one before has ended; all ranks begin together.

@@ -27,7 +27,7 @@ namespace ranklab::collectives {
 struct RecordedTrace final : TraceSink {
   void Record(const Span&) override {}
   void Record(const CollectiveSpan& span) override { spans.push_back(span); }
-  void Count(Rank, std::string_view, double, Nanos) override {}
+  void Record(const CounterSample&) override {}
 
   std::vector<CollectiveSpan> spans;
 };

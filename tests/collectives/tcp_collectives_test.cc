@@ -29,7 +29,7 @@ constexpr std::uint32_t kGeneration = 5;
 struct CountingTrace final : TraceSink {
   void Record(const Span&) override {}
   void Record(const CollectiveSpan&) override { ++collectives; }
-  void Count(Rank, std::string_view, double, Nanos) override {}
+  void Record(const CounterSample&) override {}
 
   int collectives = 0;
 };

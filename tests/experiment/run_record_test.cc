@@ -13,6 +13,7 @@
 namespace ranklab::experiment {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
@@ -56,13 +57,25 @@ RunSummary FullSummary() {
       .param_hashes = {"aa", "bb"},
       .hash_equal_across_ranks = true,
       .hash_equal_across_repeats = true,
+      .work = {.parameters = 10,
+               .model_flops = 60,
+               .hardware_flops = 80,
+               .tokens = 16,
+               .formula = "6 N",
+               .peak_flops = 9,
+               .peak = "a peak"},
       .breakdown = {{.rank = 1,
                      .input = 1,
                      .forward = 2,
                      .backward = 3,
                      .exposed = 4,
                      .optimizer = 5,
-                     .other = 6}},
+                     .other = 6,
+                     .hidden = 7,
+                     .samples_per_second = 8,
+                     .peak_flops = 9,
+                     .mfu = 0.5,
+                     .hfu = 0.75}},
       .loss_curve = {2.3, 1.1},
       .loss_seconds = {0.5, 1.0},
       .staleness = {{0, 10}, {2, 5}},
@@ -114,6 +127,26 @@ TEST(RunSummary, JsonBringsBackEveryField) {
   EXPECT_THAT(cell.settings, ElementsAre(Pair("fabric.preset", "nvlink4"),
                                          Pair("cluster.workers", "4"), Pair("a", "z")))
       << "in the order of the sweep";
+}
+
+TEST(RunSummary, AUtilizationAbove100PercentIsRefused) {
+  for (double RankBreakdown::*share : {&RankBreakdown::mfu, &RankBreakdown::hfu}) {
+    RunSummary summary = FullSummary();
+    summary.cells[1].breakdown[0].*share = 1;
+    EXPECT_TRUE(RunSummaryFromJson(ToJson(summary)).ok());
+    summary.cells[1].breakdown[0].*share = 1.56;
+    const auto read = RunSummaryFromJson(ToJson(summary));
+    EXPECT_THAT(MessageOf(read.status()), AllOf(HasSubstr("cells[1]: rank 1"), HasSubstr("156 %"),
+                                                HasSubstr("more than 100 % cannot be")));
+  }
+}
+
+TEST(RunSummary, AnUnknownUtilizationIsNull) {
+  RunSummary summary = FullSummary();
+  summary.cells[0].breakdown[0].mfu = std::numeric_limits<double>::quiet_NaN();
+  const auto read = RunSummaryFromJson(ToJson(summary));
+  ASSERT_TRUE(read.ok()) << MessageOf(read.status());
+  EXPECT_TRUE(std::isnan(read->cells[0].breakdown[0].mfu));
 }
 
 TEST(RunSummary, ALossThatRanAwayIsNull) {

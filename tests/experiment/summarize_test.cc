@@ -1,6 +1,7 @@
 // Figures of cells from steps whose times are chosen so that the right answer is known by hand.
 #include "experiment/summarize.h"
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace ranklab::experiment {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::DoubleEq;
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
@@ -104,6 +106,76 @@ TEST(Summarize, TimesAreModelled) {
   ASSERT_THAT(cell.breakdown, SizeIs(1));
   EXPECT_THAT(cell.breakdown[0].forward, DoubleNear(25e-6, 1e-15));
   EXPECT_THAT(cell.breakdown[0].other, DoubleNear(25e-6, 1e-15));
+}
+
+// 10 ms a step on each rank, 8 samples in it: 800 a second.
+CellRun RunOfTwoTracedRanks() {
+  CellRun run = RunOf(0, 1,
+                      {Steps({{1, 0, 50}, {2, 50, 10}, {3, 60, 10}, {4, 70, 10}}),
+                       Steps({{1, 0, 50}, {2, 50, 10}, {3, 60, 10}, {4, 70, 10}})});
+  for (std::vector<StepRecord>& rank : run.steps) {
+    for (StepRecord& step : rank) {
+      step.hidden = Ms(2);
+    }
+  }
+  run.work = {.parameters = 650, .model_flops = 3900, .hardware_flops = 5200, .formula = "6 N"};
+  run.workers[0].matrix_flops = 2 * 5200.0 * 800;
+  run.workers[1].matrix_flops = 4 * 5200.0 * 800;
+  return run;
+}
+
+TEST(Summarize, ARanksStepIsWhereItsTimeWentAndWhatItGotDone) {
+  const Lab lab = ReadOne("cluster: {workers: 2}\n");
+  const CellSummary cell = Summarize(lab, std::vector<CellRun>{RunOfTwoTracedRanks()}).at(0);
+  ASSERT_THAT(cell.breakdown, SizeIs(2));
+  const RankBreakdown& rank = cell.breakdown[0];
+  EXPECT_THAT(rank.step(), DoubleNear(0.010, 1e-12));
+  EXPECT_THAT(rank.compute(), DoubleNear(0.005, 1e-12));
+  EXPECT_THAT(rank.exposed, DoubleNear(0.0025, 1e-12));
+  EXPECT_THAT(rank.hidden, DoubleNear(0.002, 1e-12));
+  EXPECT_THAT(rank.samples_per_second, DoubleNear(800, 1e-9));
+  EXPECT_THAT(rank.hfu, DoubleNear(0.5, 1e-12)) << "against its own matrix rate";
+  EXPECT_THAT(rank.mfu, DoubleNear(0.375, 1e-12)) << "what is computed again is not the model's";
+  EXPECT_THAT(cell.breakdown[1].hfu, DoubleNear(0.25, 1e-12));
+}
+
+TEST(Summarize, WhatWasNotTracedIsNotKnown) {
+  const Lab lab = ReadOne("cluster: {workers: 2}\n");
+  CellRun run = RunOfTwoTracedRanks();
+  run.steps[1][2].hidden.reset();
+  const CellSummary cell = Summarize(lab, std::vector<CellRun>{run}).at(0);
+  EXPECT_FALSE(std::isnan(cell.breakdown[0].hidden));
+  EXPECT_TRUE(std::isnan(cell.breakdown[1].hidden));
+}
+
+TEST(Summarize, AUtilizationAbove100PercentIsNoFigureButAFinding) {
+  const Lab lab = ReadOne("cluster: {workers: 2}\n");
+  CellRun run = RunOfTwoTracedRanks();
+  run.workers[1].matrix_flops = 5200.0 * 800 / 1.56;
+  const CellSummary cell = Summarize(lab, std::vector<CellRun>{run}).at(0);
+  EXPECT_TRUE(std::isnan(cell.breakdown[1].mfu));
+  EXPECT_TRUE(std::isnan(cell.breakdown[1].hfu));
+  EXPECT_THAT(cell.breakdown[0].hfu, DoubleNear(0.5, 1e-12));
+  EXPECT_THAT(cell.findings,
+              Contains(AllOf(Field(&Finding::code, "IMPOSSIBLE_UTILIZATION"),
+                             Field(&Finding::text, HasSubstr("rank 1 would reach 156 %")))));
+}
+
+TEST(Summarize, AModelledDeviceIsItsOwnPeak) {
+  const Lab lab = ReadOne("cluster: {workers: 2}\ncompute: {model: a100}\n");
+  CellRun run = RunOfTwoTracedRanks();
+  run.work.peak_flops = 10 * 5200.0 * 800;
+  const CellSummary cell = Summarize(lab, std::vector<CellRun>{run}).at(0);
+  EXPECT_THAT(cell.breakdown[1].hfu, DoubleNear(0.1, 1e-12));
+}
+
+// Wall time of compute over a step's that is divided by the time scale would be any figure at all.
+TEST(Summarize, ANativeStepOverAShapedNetworkHasNoUtilization) {
+  const Lab lab = ReadOne("cluster: {workers: 2}\nfabric: {preset: nvlink4}\n");
+  CellRun run = RunOfTwoTracedRanks();
+  run.time_scale = 100;
+  const CellSummary cell = Summarize(lab, std::vector<CellRun>{run}).at(0);
+  EXPECT_TRUE(std::isnan(cell.breakdown[0].mfu));
 }
 
 TEST(Summarize, EfficiencyIsAgainstOneWorkerAlone) {

@@ -42,6 +42,7 @@ def judge(folder):
         traces = sorted((cell / "trace").iterdir())
         for trace in traces:
             problems += trace_contract.problems_of(trace, len(traces))
+        problems += trace_contract.alignment_problems(traces)
     if summary["exit_code"] not in (0, 1):
         problems.append(summary["verdict"])
     return problems

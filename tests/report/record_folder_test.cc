@@ -88,6 +88,7 @@ TEST_F(RecordFolderTest, StepsAreInModelledSecondsBesideTheirScale) {
                           .begins = Nanos(5'000'000'000),
                           .step_time = Nanos(250'000'000),
                           .backward = Nanos(100'000'000),
+                          .hidden = Nanos(40'000'000),
                           .staleness = 2,
                           .bytes_sent = 11,
                           .bytes_received = 12});
@@ -95,7 +96,7 @@ TEST_F(RecordFolderTest, StepsAreInModelledSecondsBesideTheirScale) {
   ASSERT_TRUE(folder.AppendSteps("learn", {.time_scale = 1}).ok()) << "a run without steps";
   EXPECT_EQ(FileText(folder.path() + "/steps.csv"),
             std::string(StepsCsvHeader()) +
-                "learn,3,2,1,7,1,4,0.5,0,0.0025,0,0,0.001,0,0,0,2,11,12,100,1,0\n");
+                "learn,3,2,1,7,1,4,0.5,0,0.0025,0,0,0.001,0,0,0,2,11,12,100,1,0,0.0004\n");
 }
 
 TEST_F(RecordFolderTest, TheSummaryIsReplacedWhole) {

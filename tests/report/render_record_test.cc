@@ -105,7 +105,7 @@ TEST_F(RenderRecordTest, ADamagedSummaryIsRefusedWithItsPlaceAndARemedy) {
 TEST_F(RenderRecordTest, DamagedStepsAreRefusedWithTheirLine) {
   const std::string whole = FileText(folder_ + "/steps.csv");
   Write("steps.csv", whole.substr(0, whole.size() - 5));
-  EXPECT_THAT(Refusal(), HasSubstr("/steps.csv: line 3: 20 fields"));
+  EXPECT_THAT(Refusal(), HasSubstr("/steps.csv: line 3: 21 fields"));
   Write("steps.csv", std::string(StepsCsvHeader()) + "learn,0,1,0\n");
   EXPECT_THAT(Refusal(), HasSubstr("line 2: 4 fields"));
   Write("steps.csv", std::string(StepsCsvHeader()) + "learn,x" + whole.substr(whole.find(",1,")));

@@ -38,6 +38,11 @@ RankTrace TraceOf(int steps, bool parameter_server = false) {
     };
     trace.steps.push_back({.step = step, .samples = 8, .begins = begins, .step_time = Us(10'000)});
     span(Track::kInput, "input", 0, 100);
+    trace.counters.push_back({.rank = 2,
+                              .name = "input queue depth",
+                              .step = step,
+                              .value = static_cast<double>(step % 3),
+                              .when = begins + Us(100)});
     span(Track::kCompute, "forward", 100, 3'000);
     span(Track::kCompute, "backward", 3'000, 8'000);
     span(Track::kHost, "exchange wait", 8'000, 9'000);
@@ -108,6 +113,25 @@ TEST(TraceFile, StepsAreMarkedFromOneWithoutAStream) {
     EXPECT_EQ(marks[i]["dur"], 1000);
     EXPECT_FALSE(marks[i]["args"].contains("stream"));
   }
+}
+
+TEST(TraceFile, RanksOfARunShareTheirTimeZero) {
+  RankTrace trace = TraceOf(1);
+  trace.origin = Us(30'000);
+  const json file = json::parse(TraceJson(trace));
+  EXPECT_EQ(EventsOf(file, "user_annotation")[0]["ts"], (50'000 - 30'000) / 10);
+}
+
+TEST(TraceFile, ACounterSaysHowManyBatchesWereReady) {
+  const json file = json::parse(TraceJson(TraceOf(3)));
+  std::vector<json> samples;
+  for (const json& event : file["traceEvents"]) {
+    if (event["ph"] == "C") {
+      EXPECT_EQ(event["name"], "input queue depth");
+      samples.push_back({event["ts"], event["args"]["value"]});
+    }
+  }
+  EXPECT_EQ(samples, (std::vector<json>{{10, 1.0}, {1010, 2.0}, {2010, 0.0}}));
 }
 
 TEST(TraceFile, EveryKernelHasOneLaunchBeforeIt) {
@@ -253,6 +277,9 @@ TEST(TraceFile, WhatASpanTakesIsEstimatedFromBelow) {
     }
     for (const CollectiveSpan& span : trace.collectives) {
       least += LeastTraceBytes(span);
+    }
+    for (const CounterSample& sample : trace.counters) {
+      least += LeastTraceBytes(sample);
     }
     const std::size_t growth =
         TraceJson(TraceOf(2, parameter_server)).size() - TraceJson(trace).size();

@@ -14,6 +14,18 @@ export interface RankBreakdown {
   exposed: number;
   optimizer: number;
   other: number;
+  hidden: number | null; // communication beside compute; null where nothing was traced
+  samples_per_second: number;
+  peak_flops: number;
+  mfu: number | null; // null: no peak to hold it against, or refused
+  hfu: number | null;
+}
+
+// What a rank's compute is held against.
+export interface Work {
+  tokens: number; // of a sample; 0: a sample is no sequence
+  formula: string;
+  peak: string;
 }
 
 export interface Connection {
@@ -81,6 +93,7 @@ export interface Cell {
   ratio: number;
   final_loss: number | null;
   accuracy: number | null;
+  work: Work;
   breakdown: RankBreakdown[];
   loss_curve: number[];
   loss_seconds: number[];

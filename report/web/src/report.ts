@@ -6,6 +6,7 @@ import { duration, percent, rate, significant } from "./format";
 import { addFindings, groupFindings, headline, marksOf } from "./findings";
 import { addMemory, addTraces } from "./machines";
 import { addNetwork } from "./network";
+import { addRanks } from "./ranks";
 import { addScaling } from "./scaling";
 import { addStragglers } from "./straggler";
 
@@ -155,6 +156,7 @@ function render(run: Run): void {
     }
   }
   addTables(page, summary);
+  addRanks(page, summary.cells);
   addFindings(page, summary.cells);
   addExpectations(page, summary);
   addNetwork(page, summary.cells);
