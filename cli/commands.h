@@ -16,6 +16,7 @@ void AddParameterServerCommand(CLI::App& app, int& exit_code);
 void AddJoinCommand(CLI::App& app, int& exit_code);
 void AddInjectCommand(CLI::App& app, int& exit_code);
 void AddStatusCommand(CLI::App& app, int& exit_code);
+void AddDeviceCommand(CLI::App& app, int& exit_code);
 void AddHealthCommand(CLI::App& app, int& exit_code);
 void AddReportCommand(CLI::App& app, int& exit_code);
 void AddScheduleCommand(CLI::App& app, int& exit_code);

@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
   ranklab::cli::AddJoinCommand(app, exit_code);
   ranklab::cli::AddInjectCommand(app, exit_code);
   ranklab::cli::AddStatusCommand(app, exit_code);
+  ranklab::cli::AddDeviceCommand(app, exit_code);
   ranklab::cli::AddHealthCommand(app, exit_code);
   ranklab::cli::AddScheduleCommand(app, exit_code);
   ranklab::cli::AddPlanCommand(app, exit_code);

@@ -1,6 +1,7 @@
 # The portable build: one folder that runs on another x86-64 Debian 12 with nothing but glibc.
 #   cmake --preset portable && cmake --build --preset portable --target portable
-# makes build/portable/ranklab-portable/{bin,lib}. Packages that Debian has as archives are linked in;
+# makes build/portable/ranklab-portable/{bin,lib,labs,scripts} and ranklab-portable.tar.gz. The preset
+# portable_gpu adds the tests that want a GPU. Packages that Debian has as archives are linked in;
 # what it has as shared libraries alone (oneDNN, and what that needs: OpenMP, OpenCL's loader, the
 # C++ runtime) is copied to lib/. The C++ runtime is therefore not linked in: there would be two.
 # `cmake --install` of any other build makes such a folder too, a larger one with all packages in lib/.
@@ -32,5 +33,21 @@ function(ranklab_install_portable program)
     COMMAND ${CMAKE_COMMAND} -E rm -rf ${folder}
     COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${folder} --strip
     COMMAND ${PROJECT_SOURCE_DIR}/scripts/check_portable.sh ${folder}
+    COMMAND ${CMAKE_COMMAND} -E tar czf ${folder}.tar.gz ranklab-portable
+    WORKING_DIRECTORY ${PROJECT_BINARY_DIR}
     DEPENDS ${program} VERBATIM)
+  # What a machine with a GPU is checked with.
+  install(PROGRAMS ${PROJECT_SOURCE_DIR}/scripts/gpu_check.sh DESTINATION scripts)
+  install(FILES ${PROJECT_SOURCE_DIR}/labs/gpu_one.yaml ${PROJECT_SOURCE_DIR}/labs/gpu_two.yaml
+                ${PROJECT_SOURCE_DIR}/labs/gpu_compare.yaml DESTINATION labs)
+endfunction()
+
+# A test that wants a GPU travels to where there is one.
+function(ranklab_install_gpu_test program)
+  target_link_options(${program} PRIVATE -Wl,--disable-new-dtags)
+  set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN/../../lib")
+  install(TARGETS ${program} DESTINATION bin/gpu_tests OPTIONAL)
+  if(TARGET portable)
+    add_dependencies(portable ${program})
+  endif()
 endfunction()

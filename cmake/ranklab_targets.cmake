@@ -54,6 +54,9 @@ function(ranklab_test name)
   if(ARG_LABEL MATCHES "^(unit|sim|socket)$")
     add_dependencies(ranklab_unit_tests ${name})  # what the sanitizer builds build and run
   endif()
+  if(ARG_LABEL STREQUAL gpu)
+    ranklab_install_gpu_test(${name})
+  endif()
   include(GoogleTest)
   gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_TIMEOUT 30
                        PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
