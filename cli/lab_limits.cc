@@ -12,6 +12,7 @@
 
 #include <unistd.h>
 
+#include "compute/cuda/cuda_device.h"
 #include "core/status.h"
 #include "experiment/setting_place.h"
 #include "worker/idx.h"
@@ -87,21 +88,29 @@ absl::Status CheckProcesses(const Lab& lab, const Cell& cell) {
   return absl::OkStatus();
 }
 
+bool IsNccl(const Cell& cell) {
+  return std::holds_alternative<experiment::NcclSpec>(cell.spec.exchange.kind);
+}
+
+// What a cell without a GPU, or the whole build without CUDA, cannot do; `why` that is.
+absl::Status RefuseGpu(const Lab& lab, const Cell& cell, const std::string& why) {
+  if (IsNccl(cell)) {
+    return Refuse(lab, cell, "exchange.kind",
+                  absl::StrFormat("\"nccl\"; %s; one of ps, collective, none", why));
+  }
+  return Refuse(lab, cell, "cluster.device",
+                absl::StrFormat("\"cuda\"; %s; one of auto, cpu", why));
+}
+
+bool WantsGpu(const Cell& cell) { return IsNccl(cell) || cell.spec.cluster.device == "cuda"; }
+
 }  // namespace
 
 absl::Status CheckBuildCanRun(const Lab& lab) {
   return ForEachCell(lab, [&lab](const Cell& cell) {
-    const LabSpec& spec = cell.spec;
-    if (std::holds_alternative<experiment::NcclSpec>(spec.exchange.kind)) {
-      return Refuse(lab, cell, "exchange.kind",
-                    "\"nccl\", which needs CUDA, and this build has none; one of ps, collective, "
-                    "none");
-    }
-    if (spec.cluster.device == "cuda") {
-      return Refuse(lab, cell, "cluster.device",
-                    "\"cuda\", and this build has no CUDA; one of auto, cpu");
-    }
-    return absl::OkStatus();
+    return WantsGpu(cell) && absl::IsUnimplemented(compute::cuda::DeviceCount().status())
+               ? RefuseGpu(lab, cell, "this build has no CUDA")
+               : absl::OkStatus();
   });
 }
 
@@ -118,6 +127,12 @@ absl::Status CheckThisMachineCanRun(const Lab& lab, int workers_for_all) {
     if (cell.spec.cluster.workers == 0 && workers_for_all == 0) {
       return Refuse(lab, cell, "cluster.workers",
                     "all; on this machine say how many with --workers N");
+    }
+    if (WantsGpu(cell)) {
+      const absl::Status found = compute::cuda::DeviceCount().status();
+      if (!found.ok()) {
+        return RefuseGpu(lab, cell, MessageOf(found));
+      }
     }
     return CheckFiles(lab, cell);
   });

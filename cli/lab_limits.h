@@ -15,7 +15,7 @@ absl::Status CheckBuildCanRun(const experiment::Lab& lab);
 inline constexpr int kMostLocalProcesses = 256;
 
 // On processes of this machine: there are not too many, the lab's files are there and are what they
-// should be, and the number of workers is known.
+// should be, the number of workers is known, and there is a GPU for those who want one.
 // `workers_for_all`: for `workers: all`; 0: nobody said.
 // Errors: InvalidArgument, likewise.
 absl::Status CheckThisMachineCanRun(const experiment::Lab& lab, int workers_for_all);

@@ -14,10 +14,17 @@ namespace {
 class BlockingExchange final : public GradientExchange {
  public:
   BlockingExchange(EventLoop& loop, bool overlap, std::unique_ptr<ExchangeMachine> machine,
-                   WireGradients wire)
-      : loop_(loop), overlap_(overlap), machine_(std::move(machine)), wire_(std::move(wire)) {}
+                   TravellingGradients gradients)
+      : loop_(loop),
+        overlap_(overlap),
+        machine_(std::move(machine)),
+        wire_(std::move(gradients.wire)),
+        copies_(std::move(gradients.copies)) {}
 
-  ~BlockingExchange() override { work_.Drain(); }
+  ~BlockingExchange() override {
+    downloads_.Drain();
+    work_.Drain();
+  }
 
   std::string_view name() const override { return machine_->name(); }
   Outcome outcome() const override { return machine_->outcome(); }
@@ -45,22 +52,19 @@ class BlockingExchange final : public GradientExchange {
 
   absl::StatusOr<StepExchange> FinishStep(Step step, bool overflow) override {
     const Nanos begins = loop_.Now();
-    for (const Bucket* bucket : begun_) {
+    for (Bucket* bucket : begun_) {
       if (!overlap_) {
         Post(step, *bucket);
       }
     }
+    RETURN_IF_ERROR(AwaitDownloads());
     Run([step, overflow](ExchangeMachine& machine, DoneFn done) {
       machine.EndStep(step, overflow, std::move(done));
     });
     RETURN_IF_ERROR(Wait());
     StepExchange exchanged = machine_->Ended(step);
     exchanged.exposed = loop_.Now() - begins;
-    if (outcome() == Outcome::kSummedGradients) {
-      for (const Bucket* bucket : begun_) {
-        rounding_.Update(wire_.Widen(*bucket));
-      }
-    }
+    RETURN_IF_ERROR(TakeResult());
     RETURN_IF_ERROR(std::exchange(rounding_, absl::OkStatus()));
     return exchanged;
   }
@@ -74,7 +78,8 @@ class BlockingExchange final : public GradientExchange {
 
   absl::Status FetchFinal() override {
     Run([](ExchangeMachine& machine, DoneFn done) { machine.FetchFinal(std::move(done)); });
-    return Wait();
+    RETURN_IF_ERROR(Wait());
+    return outcome() == Outcome::kUpdatedParameters ? TakeResult() : absl::OkStatus();
   }
 
  private:
@@ -86,10 +91,46 @@ class BlockingExchange final : public GradientExchange {
     });
   }
 
-  void Post(Step step, const Bucket& bucket) {
-    Run([step, &bucket](ExchangeMachine& machine, DoneFn done) {
-      machine.Begin(step, bucket, std::move(done));
-    });
+  void Post(Step step, Bucket& bucket) {
+    auto begin = [this, step, &bucket] {
+      Run([step, &bucket](ExchangeMachine& machine, DoneFn done) {
+        machine.Begin(step, bucket, std::move(done));
+      });
+    };
+    if (!copies_->needed()) {
+      return begin();
+    }
+    downloads_.Begin();
+    copies_->Download(wire_.PlaceOf(bucket), bucket,
+                      [this, begin = std::move(begin)](const absl::Status& status) {
+                        if (status.ok()) {
+                          begin();
+                        }
+                        downloads_.End(status);
+                      });
+  }
+
+  // Only then has every bucket been begun, and the step may end.
+  absl::Status AwaitDownloads() {
+    constexpr Nanos kPatience = std::chrono::seconds(60);
+    if (!downloads_.Wait(kPatience)) {
+      return DeadlineExceeded("waited 60 s for the device to copy gradients to the host");
+    }
+    return downloads_.TakeStatus();
+  }
+
+  // What the exchange has left in host memory becomes the model's.
+  absl::Status TakeResult() {
+    if (outcome() == Outcome::kUpdatedParameters) {
+      return copies_->needed() ? copies_->UploadParameters() : absl::OkStatus();
+    }
+    for (const Bucket* bucket : begun_) {
+      if (copies_->needed()) {
+        RETURN_IF_ERROR(copies_->Upload(*bucket, wire_.PlaceOf(*bucket)));
+      }
+      RETURN_IF_ERROR(wire_.Widen(*bucket));
+    }
+    return absl::OkStatus();
   }
 
   // Between waits nothing is open, so the machine may be read here.
@@ -112,8 +153,10 @@ class BlockingExchange final : public GradientExchange {
   const bool overlap_;
   std::unique_ptr<ExchangeMachine> machine_;  // on the loop; between waits on either thread
   const WireGradients wire_;
+  const std::unique_ptr<const HostCopies> copies_;
   absl::Status rounding_;
-  std::vector<const Bucket*> begun_;  // in this step; without overlap, posted in FinishStep
+  std::vector<Bucket*> begun_;  // in this step; without overlap, posted in FinishStep
+  LoopWork downloads_;
   LoopWork work_;
 };
 
@@ -121,8 +164,9 @@ class BlockingExchange final : public GradientExchange {
 
 std::unique_ptr<GradientExchange> MakeBlocking(EventLoop& loop, bool overlap,
                                                std::unique_ptr<ExchangeMachine> machine,
-                                               WireGradients wire) {
-  return std::make_unique<BlockingExchange>(loop, overlap, std::move(machine), std::move(wire));
+                                               TravellingGradients gradients) {
+  return std::make_unique<BlockingExchange>(loop, overlap, std::move(machine),
+                                            std::move(gradients));
 }
 
 }  // namespace ranklab::worker

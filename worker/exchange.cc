@@ -36,9 +36,15 @@ absl::StatusOr<std::unique_ptr<GradientExchange>> MakeExchange(const ExchangeDep
   if (std::holds_alternative<experiment::NoExchange>(options.spec.kind)) {
     return MakeNoExchange();
   }
-  ASSIGN_OR_RETURN(auto machine, MakeExchangeMachine(deps, options));
+  const bool by_server = std::holds_alternative<experiment::ParameterServerSpec>(options.spec.kind);
+  ASSIGN_OR_RETURN(HostCopies made, HostCopies::Make(deps.model, options.wire, by_server));
+  auto copies = std::make_unique<const HostCopies>(std::move(made));
+  ExchangeDeps with_copies = deps;
+  with_copies.copies = copies->needed() ? copies.get() : nullptr;
+  ASSIGN_OR_RETURN(auto machine, MakeExchangeMachine(with_copies, options));
   ASSIGN_OR_RETURN(WireGradients wire, WireGradients::Make(deps.model, options.wire));
-  return MakeBlocking(deps.loop, options.spec.overlap, std::move(machine), std::move(wire));
+  return MakeBlocking(deps.loop, options.spec.overlap, std::move(machine),
+                      {.wire = std::move(wire), .copies = std::move(copies)});
 }
 
 }  // namespace ranklab::worker

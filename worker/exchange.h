@@ -14,6 +14,7 @@
 #include "transport/wire.h"
 #include "worker/exchange_machine.h"
 #include "worker/gradient_exchange.h"
+#include "worker/host_copies.h"
 #include "worker/model.h"
 
 namespace ranklab::worker {
@@ -25,6 +26,7 @@ struct ExchangeDeps {
   TraceSink& trace;
   compute::Reducer& reducer;
   Model& model;
+  const HostCopies* copies = nullptr;  // where the model's memory is a device's
 };
 
 struct NcclDeps;  // exchange_nccl.h

@@ -70,6 +70,9 @@ class CollectiveExchange final : public ExchangeMachine {
   };
 
   float* Tail() const {
+    if (deps_.copies != nullptr) {
+      return deps_.copies->tail();
+    }
     return reinterpret_cast<float*>(deps_.model.gradients().data) + deps_.model.parameter_count();
   }
 

@@ -117,7 +117,9 @@ class ParameterServerExchange final : public ExchangeMachine {
   }
 
   void Pull(Step step, DoneFn done) {
-    auto* parameters = reinterpret_cast<float*>(deps_.model.parameters().data);
+    auto* parameters = deps_.copies != nullptr
+                           ? deps_.copies->parameters()
+                           : reinterpret_cast<float*>(deps_.model.parameters().data);
     client_.Pull(
         step, {0, deps_.model.parameter_count()}, parameters,
         [this, done = std::move(done)](absl::StatusOr<ps::Pulled> pulled) mutable {

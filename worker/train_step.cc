@@ -86,6 +86,7 @@ absl::Status TrainStep::ForwardAndBackward(const Batch& batch, bool last, StepRe
     deps_.clock.Hold(modelled.forward[static_cast<std::size_t>(layer)],
                      layer == 0 ? slow_forward : Stretch{slow_forward.factor, Nanos::zero()});
   }
+  RETURN_IF_ERROR(FinishPhase());
   const Nanos backward_begins = deps_.clock.Now();
   record.forward += backward_begins - forward_begins;
   RecordSpan("forward", Track::kCompute, record.step, forward_begins, backward_begins);
@@ -111,6 +112,7 @@ absl::Status TrainStep::ForwardAndBackward(const Batch& batch, bool last, StepRe
       ++next_bucket;
     }
   }
+  RETURN_IF_ERROR(FinishPhase());
   record.backward += deps_.clock.Now() - backward_begins;
   RecordSpan("backward", Track::kCompute, record.step, backward_begins, deps_.clock.Now());
   return absl::OkStatus();
@@ -176,9 +178,16 @@ absl::Status TrainStep::Update(Step step, const StepExchange& exchanged, StepRec
   RETURN_IF_ERROR(deps_.optimizer.Apply(deps_.model.parameters(), deps_.model.gradients(), scale));
   deps_.clock.Hold(deps_.modelled.For(record.samples).optimizer,
                    deps_.faults.StretchOf(Phase::kOptimizer));
+  RETURN_IF_ERROR(FinishPhase());
   record.optimizer = deps_.clock.Now() - begins;
   RecordSpan("optimizer", Track::kCompute, step, begins, deps_.clock.Now());
   return absl::OkStatus();
+}
+
+// A device's work is only queued by the calls before; a phase ends when it is done.
+absl::Status TrainStep::FinishPhase() const {
+  compute::Device* const device = deps_.model.parameters().device;
+  return device == nullptr ? absl::OkStatus() : device->Synchronize();
 }
 
 void TrainStep::RecordSpan(const char* name, Track track, Step step, Nanos begins, Nanos ends) {

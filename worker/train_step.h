@@ -67,6 +67,7 @@ class TrainStep {
   // model's, and is not hidden by skipping a step.
   absl::StatusOr<bool> Overflowed() const;
   absl::Status Update(Step step, const StepExchange& exchanged, experiment::StepRecord& record);
+  absl::Status FinishPhase() const;
   void RecordSpan(const char* name, Track track, Step step, Nanos begins, Nanos ends);
 
   TrainStepDeps deps_;

@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include "compute/make_device.h"
 #include "coordinator/barrier.h"
 #include "core/check.h"
 #include "core/overloaded.h"
@@ -13,6 +14,7 @@
 #include "core/status.h"
 #include "worker/evaluate.h"
 #include "worker/exchange_nccl.h"
+#include "worker/gpu_queues.h"
 #include "worker/lab_optimizer.h"
 #include "worker/matrix_rate.h"
 #include "worker/precision.h"
@@ -46,7 +48,6 @@ TrainingRun::TrainingRun(EventLoop& loop, Network& network, const Dataset& data,
       aborted_(aborted),
       observer_(observer),
       options_(options),
-      device_({.threads = options.spec.compute.threads, .cap = options.spec.cluster.memory_cap}),
       trace_(options.spec.train.trace),
       patience_(loop, aborted),
       clock_(loop, {.modelled = !options.spec.compute.native(), .time_scale = options.time_scale},
@@ -95,9 +96,14 @@ absl::Status TrainingRun::MakeParts() {
   const int workers = spec.cluster.workers;
   const std::int64_t share = spec.BatchOf(0);
   const std::int64_t micro = (share + spec.train.accumulate - 1) / spec.train.accumulate;
-  ASSIGN_OR_RETURN(model_, MakeModel(spec, device_, micro, data_.inputs, data_.classes));
+  ASSIGN_OR_RETURN(device_,
+                   compute::MakeDevice(spec.cluster.device, {.threads = spec.compute.threads,
+                                                             .place = options_.rank,
+                                                             .cap = spec.cluster.memory_cap}));
+  queues_ = QueuesOf(*device_);
+  ASSIGN_OR_RETURN(model_, MakeModel(spec, *device_, micro, data_.inputs, data_.classes));
   RETURN_IF_ERROR(model_->Initialize(spec.seed));
-  ASSIGN_OR_RETURN(optimizer_, compute::MakeOptimizer(OptimizerOf(spec), device_));
+  ASSIGN_OR_RETURN(optimizer_, compute::MakeOptimizer(OptimizerOf(spec), *device_));
   ASSIGN_OR_RETURN(DeviceStep modelled, DeviceStep::Make(spec, *model_));
   modelled_ = std::make_unique<DeviceStep>(std::move(modelled));
   plan_ = std::make_unique<SamplePlan>(spec.seed, data_.train.samples(), spec.GlobalBatch());
@@ -110,7 +116,7 @@ absl::Status TrainingRun::MakeParts() {
       exchange_,
       MakeExchange(
           {loop_, network_.messenger(), trace_, reducer_, *model_},
-          {.queues = nullptr,  // the device is a CPU
+          {.queues = queues_.get(),
            .patience = patience_,
            .share = [this](const std::string& mine) { return observer_.Exchange("nccl", mine); }},
           {.spec = spec.exchange,
@@ -225,10 +231,12 @@ absl::StatusOr<TrainingResult> TrainingRun::Evaluate(TrainingResult result) {
   result.test_loss = test.loss;
   result.accuracy = test.accuracy;
   result.passes = static_cast<double>(result.samples) / static_cast<double>(data_.train.samples());
-  result.memory = device_.memory();
+  result.memory = device_->memory();
   result.predicted_memory = PredictMemory(options_.spec, *model_);
-  if (options_.spec.compute.native()) {
-    compute::CpuDevice probe({.threads = device_.threads()});  // counts its memory for itself
+  // A GPU's matrix rate is measured by `ranklab device`.
+  if (options_.spec.compute.native() && device_->name() == "cpu") {
+    // Counts its memory for itself.
+    compute::CpuDevice probe({.threads = options_.spec.compute.threads});
     ASSIGN_OR_RETURN(result.matrix_flops,
                      MeasureMatrixRate(probe, StorageOf(options_.spec), loop_));
   }

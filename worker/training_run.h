@@ -12,7 +12,8 @@
 
 #include "collectives/cpu_reducer.h"
 #include "collectives/nccl/patience.h"
-#include "compute/device.h"
+#include "collectives/nccl/queues.h"
+#include "compute/tensor.h"
 #include "core/event_loop.h"
 #include "core/status_latch.h"
 #include "experiment/lab_spec.h"
@@ -108,7 +109,8 @@ class TrainingRun {
   RunObserver& observer_;
   const TrainingRunOptions options_;
 
-  compute::CpuDevice device_;
+  std::unique_ptr<compute::Device> device_;
+  std::unique_ptr<collectives::nccl::Queues> queues_;  // null: the device is no GPU
   collectives::CpuReducer reducer_;
   TraceBuffer trace_;
   collectives::nccl::PatienceUntilAborted patience_;

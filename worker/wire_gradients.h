@@ -17,11 +17,15 @@ class WireGradients {
   // Errors: ResourceExhausted.
   static absl::StatusOr<WireGradients> Make(Model& model, compute::DType wire);
 
-  // What is sent becomes the gradients, rounded; and the gradients what was sent or is received.
+  // Where a bucket lies as it travels, on the model's device.
+  compute::TensorView PlaceOf(const Bucket& bucket) const;
+
+  // That becomes the gradients, rounded; and the gradients what was sent or is received.
   absl::Status Round(Bucket& bucket) const;
   absl::Status Widen(const Bucket& bucket) const;
 
  private:
+  compute::DType wire_ = compute::DType::kFloat32;
   std::unique_ptr<compute::Buffer> rounded_;  // of the whole model; null in float32
 };
 

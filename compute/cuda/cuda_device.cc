@@ -144,6 +144,8 @@ class Gpu final : public CudaDevice {
   absl::Status ComputeWaitsForCommunication() override {
     return Order(communicated_, communication_, compute_);
   }
+  absl::StatusOr<bool> ComputeIsDone() override { return IsDone(compute_); }
+  absl::StatusOr<bool> CommunicationIsDone() override { return IsDone(communication_); }
   absl::Status MakeCurrent() override { return StatusOf(cudaSetDevice(options_.ordinal), name_); }
 
  private:
@@ -168,6 +170,15 @@ class Gpu final : public CudaDevice {
     RETURN_IF_ERROR(StatusOf(cudaMemPoolCreate(&pool_, &properties), name_));
     std::uint64_t kept = UINT64_MAX;
     return StatusOf(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &kept), name_);
+  }
+
+  absl::StatusOr<bool> IsDone(cudaStream_t stream) const {
+    const cudaError_t error = cudaStreamQuery(stream);
+    if (error == cudaErrorNotReady) {
+      return false;
+    }
+    RETURN_IF_ERROR(StatusOf(error, name_));
+    return true;
   }
 
   absl::Status Order(cudaEvent_t event, cudaStream_t first, cudaStream_t second) {

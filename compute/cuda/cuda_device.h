@@ -33,6 +33,10 @@ class CudaDevice : public Device {
   virtual absl::Status CommunicationWaitsForCompute() = 0;
   virtual absl::Status ComputeWaitsForCommunication() = 0;
 
+  // Is everything done that is queued? Neither waits. Errors: Internal, the driver failed.
+  virtual absl::StatusOr<bool> ComputeIsDone() = 0;
+  virtual absl::StatusOr<bool> CommunicationIsDone() = 0;
+
   // For a thread other than the one that made it, before that calls CUDA or NCCL itself.
   virtual absl::Status MakeCurrent() = 0;
 

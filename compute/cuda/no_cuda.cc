@@ -5,7 +5,7 @@
 namespace ranklab::compute::cuda {
 
 absl::StatusOr<int> DeviceCount() {
-  return Unimplemented("device cuda: this build has no CUDA; one of auto, cpu");
+  return Unimplemented("device cuda: this build has no CUDA");
 }
 
 absl::StatusOr<std::unique_ptr<CudaDevice>> MakeCudaDevice(const CudaOptions&) {
