@@ -114,6 +114,7 @@ class MemberProcess {
     events.go = [member](std::uint32_t generation) { member->Go(generation); };
     events.released = [member](const v1::BarrierRelease& barrier) { member->Released(barrier); };
     events.inject = [member](const v1::Injection& injection) { member->Inject(injection); };
+    events.gone = [member](const v1::MemberGone& gone) { member->Gone(gone); };
     events.aborted = [member](const v1::AbortGeneration& abort) { member->Aborted(abort); };
     events.ended = [this](absl::Status why, int code) { End(why, code); };
     session_ =

@@ -1,6 +1,7 @@
 #include "cli/run_recorder.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "core/status.h"
@@ -175,7 +176,17 @@ void RunRecorder::OnEnded(const v1::CellEnded& ended) {
   }
   Open open = std::move(found->second);
   open_.erase(found);
+  // A worker that the others went on without has no figures: it ends with nothing.
+  std::set<Rank> lost;
+  for (const v1::SurvivedLoss& loss : ended.losses()) {
+    if (loss.role() == v1::ROLE_WORKER) {
+      lost.insert(loss.rank());
+    }
+  }
   for (Rank rank = 0; rank < ended.workers_size(); ++rank) {
+    if (lost.contains(rank)) {
+      continue;
+    }
     open.recorded.run.workers.push_back(worker::WorkerRecordOf(ended.workers(rank), rank));
   }
   for (Rank rank = 0; rank < ended.servers_size(); ++rank) {

@@ -5,10 +5,13 @@
 
 #include "compute/device.h"
 #include "coordinator/barrier.h"
+#include "core/log.h"
 #include "core/run_on_loop.h"
 #include "core/status.h"
 #include "experiment/lab_spec.h"
+#include "experiment/survival.h"
 #include "ps/placement.h"
+#include "ps/replicator.h"
 #include "ps/shard.h"
 #include "worker/lab_optimizer.h"
 #include "worker/model.h"
@@ -20,20 +23,14 @@ namespace ranklab::cli {
 namespace {
 
 // The initial parameters of `range`: what every worker starts from too.
-absl::StatusOr<std::unique_ptr<compute::Buffer>> InitialParameters(const experiment::LabSpec& spec,
+absl::StatusOr<std::unique_ptr<compute::Buffer>> InitialParameters(worker::Model& model,
                                                                    compute::CpuDevice& device,
-                                                                   Rank server,
-                                                                   ps::KeyRange& range) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<worker::Model> model,
-                   worker::MakeModel(spec, device, /*max_samples=*/1));
-  RETURN_IF_ERROR(model->Initialize(spec.seed));
-  range = ps::CutEvenly(model->parameter_count(),
-                        spec.cluster.servers)[static_cast<std::size_t>(server)];
+                                                                   ps::KeyRange range) {
   const Bytes size = range.size() * static_cast<Bytes>(sizeof(float));
   ASSIGN_OR_RETURN(auto parameters, device.Allocate(size, compute::MemoryKind::kWeights));
   if (size > 0) {
     std::memcpy(parameters->data(),
-                model->parameters().data + range.begin * static_cast<Bytes>(sizeof(float)),
+                model.parameters().data + range.begin * static_cast<Bytes>(sizeof(float)),
                 static_cast<std::size_t>(size));
   }
   return parameters;
@@ -41,41 +38,54 @@ absl::StatusOr<std::unique_ptr<compute::Buffer>> InitialParameters(const experim
 
 }  // namespace
 
-// A shard and its server on the loop, for one generation.
+// A shard and its server on the loop, for one generation; where shards are replicated, also the
+// replica of the server before this one.
 class ServerMember::Serving {
  public:
-  Serving(EventLoop& loop, worker::Network& network) : loop_(loop), network_(network) {}
+  Serving(EventLoop& loop, worker::Network& network, const experiment::LabSpec& spec, Rank rank)
+      : loop_(loop), network_(network), spec_(spec), rank_(rank) {}
 
   ~Serving() {
     // Its answers in flight end with the transport; then nothing points here any more.
     network_.Abort(ranklab::Aborted("the run is over"));
     RunOnLoop(loop_, [this] {
       server_.reset();
-      shard_.reset();
+      replicator_.reset();
+      standby_.shard.reset();
+      own_.shard.reset();
     });
   }
 
-  absl::Status Start(const experiment::LabSpec& spec, Rank rank) {
-    ASSIGN_OR_RETURN(parameters_, InitialParameters(spec, device_, rank, range_));
-    const ps::ShardOptions options = worker::ShardOptionsOf(spec, rank, range_);
-    const auto make = [this, optimizer = worker::OptimizerOf(spec)] {
-      return compute::MakeOptimizer(optimizer, device_);
-    };
-    compute::TensorView view{.data = parameters_->data(),
-                             .dtype = compute::DType::kFloat32,
-                             .shape = {range_.size(), 1, 1, 1},
-                             .device = &device_};
-    absl::Status made;
-    RunOnLoop(loop_, [&] {
-      auto shard = ps::Shard::Make(loop_, options, make, view);
-      made = shard.status();
-      if (shard.ok()) {
-        shard_ = *std::move(shard);
-        server_ = std::make_unique<ps::Server>(loop_, network_.messenger(), *shard_,
-                                               options.worker_count);
+  absl::Status Start(std::uint32_t generation) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<worker::Model> model,
+                     worker::MakeModel(spec_, device_, /*max_samples=*/1));
+    RETURN_IF_ERROR(model->Initialize(spec_.seed));
+    ranges_ = ps::CutEvenly(model->parameter_count(), spec_.cluster.servers);
+    RETURN_IF_ERROR(Make(*model, rank_, /*standby=*/false, own_));
+    if (experiment::Replicates(spec_)) {
+      if (model->parameter_count() < spec_.cluster.servers) {
+        return InvalidArgument("replicas on %d servers of %d parameters: some have none",
+                               spec_.cluster.servers, model->parameter_count());
       }
-    });
-    return made;
+      RETURN_IF_ERROR(Make(*model, Before(), /*standby=*/true, standby_));
+    }
+    RunOnLoop(loop_, [this, generation] { Serve(generation); });
+    return absl::OkStatus();
+  }
+
+  // A member was lost, and the run goes on; on the loop.
+  void Gone(const v1::MemberGone& gone) {
+    if (gone.role() == v1::ROLE_WORKER) {
+      return server_->Remove(gone.rank());
+    }
+    if (gone.has_heir() && gone.heir() == rank_) {
+      const absl::Status taken = server_->TakeOver();
+      Log(LogLevel::kInfo, "the shard of server %d is served here: %s", gone.rank(),
+          taken.ok() ? "its replica is whole" : MessageOf(taken));
+    }
+    if (replicator_ != nullptr && gone.rank() == Heir()) {
+      replicator_->Stop();
+    }
   }
 
   ps::ServerReport Report() {
@@ -84,7 +94,7 @@ class ServerMember::Serving {
     return report;
   }
 
-  const ps::KeyRange& range() const { return range_; }
+  ps::KeyRange range() const { return ranges_[static_cast<std::size_t>(rank_)]; }
 
   Holding Describe() {
     Holding holding;
@@ -93,10 +103,10 @@ class ServerMember::Serving {
         return;
       }
       const ps::ServerReport report = server_->Report();
-      holding.range = range_;
-      holding.version = shard_->version();
-      for (Rank worker = 0; worker < shard_->options().worker_count; ++worker) {
-        holding.clocks.push_back(shard_->gate().clock(worker));
+      holding.range = range();
+      holding.version = own_.shard->version();
+      for (Rank worker = 0; worker < own_.shard->options().worker_count; ++worker) {
+        holding.clocks.push_back(own_.shard->gate().clock(worker));
       }
       holding.bytes_pushed = report.bytes_pushed;
       holding.bytes_pulled = report.bytes_pulled;
@@ -105,13 +115,64 @@ class ServerMember::Serving {
   }
 
  private:
+  struct Held {
+    std::unique_ptr<compute::Buffer> parameters;
+    std::unique_ptr<ps::Shard> shard;  // on the loop
+  };
+
+  Rank Heir() const { return (rank_ + 1) % spec_.cluster.servers; }
+  Rank Before() const { return (rank_ + spec_.cluster.servers - 1) % spec_.cluster.servers; }
+
+  // The shard of `server`, or a replica of it.
+  absl::Status Make(worker::Model& model, Rank server, bool standby, Held& held) {
+    const ps::KeyRange range = ranges_[static_cast<std::size_t>(server)];
+    ASSIGN_OR_RETURN(held.parameters, InitialParameters(model, device_, range));
+    ps::ShardOptions options = worker::ShardOptionsOf(spec_, server, range);
+    options.standby = standby;
+    const auto make = [this, optimizer = worker::OptimizerOf(spec_)] {
+      return compute::MakeOptimizer(optimizer, device_);
+    };
+    const compute::TensorView view{.data = held.parameters->data(),
+                                   .dtype = compute::DType::kFloat32,
+                                   .shape = {range.size(), 1, 1, 1},
+                                   .device = &device_};
+    absl::Status made;
+    RunOnLoop(loop_, [&] {
+      auto shard = ps::Shard::Make(loop_, options, make, view);
+      made = shard.status();
+      if (shard.ok()) {
+        held.shard = *std::move(shard);
+      }
+    });
+    return made;
+  }
+
+  void Serve(std::uint32_t generation) {
+    transport::Messenger& messenger = network_.messenger();
+    server_ = std::make_unique<ps::Server>(loop_, messenger, *own_.shard, spec_.cluster.workers);
+    if (standby_.shard == nullptr) {
+      return;
+    }
+    server_->HoldReplica(*standby_.shard, Before());
+    replicator_ = std::make_unique<ps::Replicator>(
+        messenger,
+        ps::ReplicatorOptions{
+            .generation = generation, .heir = {Role::kServer, Heir()}, .range = range()});
+    own_.shard->ReplicateWith(
+        [this](const ps::ReplicatedUpdate& update, const compute::TensorView& gradients,
+               DoneFn done) { replicator_->Replicate(update, gradients, std::move(done)); });
+  }
+
   EventLoop& loop_;
   worker::Network& network_;
+  const experiment::LabSpec& spec_;
+  const Rank rank_;
   compute::CpuDevice device_{{.threads = 1}};
-  ps::KeyRange range_;
-  std::unique_ptr<compute::Buffer> parameters_;
-  std::unique_ptr<ps::Shard> shard_;    // on the loop
-  std::unique_ptr<ps::Server> server_;  // on the loop
+  std::vector<ps::KeyRange> ranges_;  // [server]
+  Held own_;
+  Held standby_;
+  std::unique_ptr<ps::Replicator> replicator_;  // on the loop
+  std::unique_ptr<ps::Server> server_;          // on the loop
 };
 
 namespace {
@@ -147,13 +208,17 @@ void ServerMember::Run(worker::Member& member, worker::GenerationInbox& inbox) {
     return member.SendReady(inbox, network.status(), cell->lab_hash);
   }
   member.ReportLostPeers(inbox, **network);
-  Serving serving(member.loop(), **network);
+  Serving serving(member.loop(), **network, cell->spec, assignment.rank());
   const worker::GenerationInbox::Attachment attached(inbox, **network, nullptr);
-  const absl::Status started = serving.Start(cell->spec, assignment.rank());
+  const absl::Status started = serving.Start(assignment.generation());
   member.SendReady(inbox, started, cell->lab_hash);
   if (!started.ok()) {
     return;
   }
+  const worker::GenerationInbox::LossListener listener(
+      inbox, [&serving, &loop = member.loop()](const v1::MemberGone& gone) {
+        loop.Post([&serving, gone] { serving.Gone(gone); });  // before it is taken down
+      });
   {
     absl::MutexLock lock(&mutex_);
     serving_ = &serving;

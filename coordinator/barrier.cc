@@ -16,23 +16,32 @@ std::vector<Endpoint> Barrier::Arrive(Endpoint who, std::string token) {
   if (!arrived_.insert(who).second) {
     return {};
   }
-  if (open()) {
+  if (open_) {
     return {who};  // only a server can come after the last worker
   }
-  if (who.role == Role::kWorker) {
-    ++workers_arrived_;
-    if (!token.empty()) {
-      tokens_.resize(static_cast<std::size_t>(workers_));
-      tokens_[static_cast<std::size_t>(who.rank)] = std::move(token);
-    }
+  if (who.role == Role::kWorker && !token.empty()) {
+    tokens_.resize(static_cast<std::size_t>(workers_));
+    tokens_[static_cast<std::size_t>(who.rank)] = std::move(token);
   }
-  return open() ? std::vector<Endpoint>(arrived_.begin(), arrived_.end()) : std::vector<Endpoint>{};
+  open_ = complete();
+  return open_ ? std::vector<Endpoint>(arrived_.begin(), arrived_.end()) : std::vector<Endpoint>{};
 }
+
+std::vector<Endpoint> Barrier::Leave(Rank worker) {
+  if (!gone_.insert(worker).second || open_) {
+    return {};
+  }
+  open_ = complete();
+  return open_ ? std::vector<Endpoint>(arrived_.begin(), arrived_.end()) : std::vector<Endpoint>{};
+}
+
+bool Barrier::complete() const { return MissingWorkers().empty(); }
 
 std::vector<Endpoint> Barrier::MissingWorkers() const {
   std::vector<Endpoint> missing;
   for (Rank rank = 0; rank < workers_; ++rank) {
-    if (const Endpoint worker{.role = Role::kWorker, .rank = rank}; !arrived_.contains(worker)) {
+    if (const Endpoint worker{.role = Role::kWorker, .rank = rank};
+        !arrived_.contains(worker) && !gone_.contains(rank)) {
       missing.push_back(worker);
     }
   }

@@ -35,7 +35,10 @@ class Barrier {
   // [worker's rank]; empty where none of those who came has brought one.
   const std::vector<std::string>& tokens() const { return tokens_; }
 
-  bool open() const { return workers_arrived_ == workers_; }
+  // A worker that was lost is not waited for. Who goes on because of that. Twice is once.
+  std::vector<Endpoint> Leave(Rank worker);
+
+  bool open() const { return open_; }
   // Kept for the owner, which has the clock; nothing before the first worker has come: a server may
   // wait for the whole run.
   void SetDeadline(Nanos deadline) { deadline_ = deadline; }
@@ -43,8 +46,11 @@ class Barrier {
   std::vector<Endpoint> MissingWorkers() const;
 
  private:
+  bool complete() const;
+
   int workers_;
-  int workers_arrived_ = 0;
+  bool open_ = false;
+  std::set<Rank> gone_;
   std::optional<Nanos> deadline_;
   std::set<Endpoint> arrived_;
   std::vector<std::string> tokens_;

@@ -7,6 +7,7 @@
 #include "coordinator/member_error.h"
 #include "core/check.h"
 #include "core/status.h"
+#include "experiment/survival.h"
 
 namespace ranklab::coordinator {
 
@@ -114,11 +115,14 @@ void Conductor::BeginNext(Nanos now, Actions& actions) {
 
 GenerationTask Conductor::TaskOf(const PlannedRun& run) {
   const PlannedCell& planned = plan_.cells()[static_cast<std::size_t>(run.cell)];
+  const experiment::LabSpec& spec = planned.cell->spec;
   GenerationTask task{.assignment = {},
                       .cell_name = planned.name,
                       .cell = run.cell,
-                      .steps = planned.cell->spec.train.steps,
-                      .asynchronous = planned.cell->spec.asynchronous(),
+                      .steps = spec.train.steps,
+                      .asynchronous = spec.asynchronous(),
+                      .continues = spec.cluster.on_loss == "continue",
+                      .replicated = experiment::Replicates(spec),
                       .secret = secrets_.Next(),
                       .ready_timeout = options_.ready_timeout};
   v1::Assignment& assignment = task.assignment;
@@ -201,7 +205,7 @@ Actions Conductor::Lost(const Loss& loss, Nanos now) {
   }
   Log(absl::StrFormat("%s was lost: %s", NameOf(loss.member), loss.evidence.what), now, actions);
   if (generation_ != nullptr && generation_->generation().Find(loss.member.id)) {
-    generation_->Lost(loss);
+    generation_->Lost(loss, actions);
     Advance(now, actions);
   } else if (stage_ != Stage::kGathering) {
     // Whoever is idle now may be needed later.

@@ -138,20 +138,29 @@ void GenerationRun::OnArrival(Participant& from, const v1::BarrierArrival& arriv
            now);
     return;
   }
-  Barrier& barrier = barriers_.try_emplace(arrival.barrier(), Barrier(workers)).first->second;
+  const auto [found, fresh] = barriers_.try_emplace(arrival.barrier(), Barrier(workers));
+  Barrier& barrier = found->second;
+  for (const Member& worker : generation_.workers) {
+    if (fresh && At(worker.endpoint).lost) {
+      barrier.Leave(worker.endpoint.rank);
+    }
+  }
   if (from.member.endpoint.role == Role::kWorker && !barrier.deadline()) {
     // The first who comes waits for the slowest: half of the cell's own time-out, at least 30 s.
     barrier.SetDeadline(now + Nanos(task_.assignment.timeout_ns()) / 2);
   }
-  for (const Endpoint released : barrier.Arrive(from.member.endpoint, arrival.token())) {
-    const std::vector<Member>& role =
-        released.role == Role::kWorker ? generation_.workers : generation_.servers;
+  Release(arrival.barrier(), barrier.Arrive(from.member.endpoint, arrival.token()), actions);
+}
+
+void GenerationRun::Release(const std::string& barrier, const std::vector<Endpoint>& released,
+                            Actions& actions) {
+  const std::vector<std::string>& tokens = barriers_.at(barrier).tokens();
+  for (const Endpoint endpoint : released) {
     v1::CoordinatorMessage message;
     message.mutable_release()->set_generation(generation_.number);
-    message.mutable_release()->set_barrier(arrival.barrier());
-    *message.mutable_release()->mutable_tokens() = {barrier.tokens().begin(),
-                                                    barrier.tokens().end()};
-    Send(actions, role[static_cast<std::size_t>(released.rank)].id, std::move(message));
+    message.mutable_release()->set_barrier(barrier);
+    *message.mutable_release()->mutable_tokens() = {tokens.begin(), tokens.end()};
+    Send(actions, At(endpoint).member.id, std::move(message));
   }
 }
 
@@ -167,8 +176,12 @@ void GenerationRun::OnResult(Participant& from, v1::CellResult result, Nanos now
     Failed(from, why, now);
     return;
   }
+  EndIfAllAreDone();
+}
+
+void GenerationRun::EndIfAllAreDone() {
   if (std::all_of(participants_.begin(), participants_.end(), [](const auto& entry) {
-        return entry.second.result && entry.second.result->code() == 0;
+        return entry.second.lost || (entry.second.result && entry.second.result->code() == 0);
       })) {
     End(0, absl::OkStatus());
   }
@@ -196,6 +209,9 @@ void GenerationRun::End(int exit_code, absl::Status status) {
 
 void GenerationRun::Abort(const std::string& reason, Actions& actions) const {
   for (const auto& [id, participant] : participants_) {
+    if (participant.lost) {
+      continue;
+    }
     v1::CoordinatorMessage message;
     message.mutable_abort()->set_generation(generation_.number);
     message.mutable_abort()->set_reason(reason);
@@ -221,6 +237,7 @@ v1::CellEnded GenerationRun::Report(Nanos now) const {
   for (const Member& server : generation_.servers) {
     *report.add_servers() = result_of(server);
   }
+  report.mutable_losses()->Assign(losses_.begin(), losses_.end());
   report.set_wall_seconds(SecondsOf(now - began_));
   return report;
 }

@@ -28,6 +28,8 @@ struct GenerationTask {
   int cell = 0;               // in the order of the expanded lab, for the client
   Step steps = 0;             // of a worker, at most
   bool asynchronous = false;  // workers are in steps of their own
+  bool continues = false;     // on_loss: continue
+  bool replicated = false;    // the next server has a replica of each one's shard
   std::uint64_t secret = 0;
   Nanos ready_timeout = std::chrono::seconds(20);
 };
@@ -48,8 +50,9 @@ class GenerationRun {
   // Messages of other generations are ignored, as are repeated ones.
   void Handle(MemberId from, v1::MemberMessage message, Nanos now, Actions& actions);
 
-  // Requires: the member is of this generation.
-  void Lost(const Loss& loss);
+  // Goes on without the member, if the lab wants that and what it had is not lost with it; else the
+  // generation ends. Requires: the member is of this generation.
+  void Lost(const Loss& loss, Actions& actions);
 
   void Tick(Nanos now);
 
@@ -70,6 +73,8 @@ class GenerationRun {
   struct Participant {
     Member member;
     bool ready = false;
+    bool lost = false;
+    std::optional<Rank> inherited{};  // whose shard a server has taken over
     std::optional<v1::CellResult> result;
     Step last_row = 0;
   };
@@ -80,6 +85,15 @@ class GenerationRun {
   void OnResult(Participant& from, v1::CellResult result, Nanos now);
   void OnPeerLost(const Participant& from, const v1::PeerLost& report, Nanos now);
   void OnApplied(const Participant& from, v1::InjectionApplied applied, Actions& actions) const;
+
+  // What is lost with it, "" if nothing is.
+  std::string WhyNotWithout(const Participant& lost) const;
+  void GoOnWithout(Participant& lost, const Loss& loss, Actions& actions);
+  Participant& At(Endpoint endpoint);
+  const Participant& At(Endpoint endpoint) const;
+  std::optional<Endpoint> HeirOf(Endpoint endpoint) const;
+  void Release(const std::string& barrier, const std::vector<Endpoint>& released, Actions& actions);
+  void EndIfAllAreDone();
 
   void Go(Nanos now, Actions& actions);
   void Failed(const Participant& from, const absl::Status& why, Nanos now);
@@ -99,6 +113,7 @@ class GenerationRun {
   const Membership& membership_;
   std::map<MemberId, Participant> participants_;
   std::map<std::string, Barrier> barriers_;
+  std::vector<v1::SurvivedLoss> losses_;
   LossInquiry inquiry_;
   bool suspecting_ = false;                   // the inquiry has something to go on
   std::map<Endpoint, absl::Status> refused_;  // memory, and how they said so

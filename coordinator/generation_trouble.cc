@@ -92,11 +92,14 @@ void GenerationRun::OnPeerLost(const Participant& from, const v1::PeerLost& repo
         NameOf(from.member.endpoint), NameOf(peer));
     return;
   }
+  if (At(peer).lost) {
+    return;  // settled
+  }
   suspecting_ = true;
   inquiry_.Report(from.member.endpoint, peer, report.what(), report.step(), now);
 }
 
-void GenerationRun::Lost(const Loss& loss) {
+void GenerationRun::Lost(const Loss& loss, Actions& actions) {
   const auto found = participants_.find(loss.member.id);
   RANKLAB_CHECK(found != participants_.end(), "member %d is not of generation %d", loss.member.id,
                 generation_.number);
@@ -105,9 +108,15 @@ void GenerationRun::Lost(const Loss& loss) {
   }
   const Heartbeat& last = loss.member.heartbeat;
   const Step said = last.generation == generation_.number ? last.step : 0;
-  const Participant& participant = found->second;
-  End(3,
-      LossOf(participant.member.endpoint, std::max(said, StepOf(participant)), loss.evidence.what));
+  Participant& participant = found->second;
+  const Step step = std::max(said, StepOf(participant));
+  const std::string why = WhyNotWithout(participant);
+  if (!why.empty()) {
+    const absl::Status lost = LossOf(participant.member.endpoint, step, loss.evidence.what);
+    End(3, task_.continues ? absl::Status(lost.code(), MessageOf(lost) + "; " + why) : lost);
+    return;
+  }
+  GoOnWithout(participant, loss, actions);
 }
 
 absl::Status GenerationRun::LossOf(Endpoint whom, Step known_step,
@@ -164,7 +173,7 @@ void GenerationRun::CheckDeadlines(Nanos now) {
   }
   for (const Member& member : generation_.All()) {
     const Participant& participant = participants_.at(member.id);
-    if (running_ ? !participant.result.has_value() : !participant.ready) {
+    if (!participant.lost && (running_ ? !participant.result.has_value() : !participant.ready)) {
       waiting_for.push_back(WhereIs(participant));
     }
   }

@@ -21,6 +21,13 @@ void LossInquiry::Symptom(Endpoint member, const absl::Status& why, Nanos now) {
   symptoms_.push_back({.member = member, .why = why, .at = now});
 }
 
+void LossInquiry::Settle(Endpoint gone) {
+  std::erase_if(reports_, [gone](const ReportOf& report) {
+    return report.peer == gone || report.reporter == gone;
+  });
+  std::erase_if(symptoms_, [gone](const SymptomOf& symptom) { return symptom.member == gone; });
+}
+
 std::optional<LossInquiry::Finding> LossInquiry::Decide(bool someone_is_silent, Nanos now) const {
   if (!reports_.empty()) {
     const Nanos grace = someone_is_silent ? options_.symptom_grace : options_.report_grace;

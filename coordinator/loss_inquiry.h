@@ -30,6 +30,10 @@ class LossInquiry {
   // `member` could not go on, for a reason that a lost peer would explain.
   void Symptom(Endpoint member, const absl::Status& why, Nanos now);
 
+  // `gone` was lost, and the others go on without it: what was said of it and by it is settled.
+  void Settle(Endpoint gone);
+  bool empty() const { return reports_.empty() && symptoms_.empty(); }
+
   struct Finding {
     Endpoint whom;  // the peer that most reports name; without reports, whose symptom is first
     bool reported = false;  // by a peer; otherwise `whom` itself gave up

@@ -203,6 +203,9 @@ void MemberSession::Core::Received(v1::CoordinatorMessage message) {
     case v1::CoordinatorMessage::kAbort:
       events_.aborted(message.abort());
       break;
+    case v1::CoordinatorMessage::kGone:
+      events_.gone(message.gone());
+      break;
     case v1::CoordinatorMessage::kDismiss:
       Log(LogLevel::kInfo, "dismissed: %s", message.dismiss().reason());
       End(absl::OkStatus(), message.dismiss().exit_code());

@@ -19,7 +19,7 @@ namespace ranklab::coordinator {
 struct SessionOptions {
   std::string coordinator;  // "host:port"
   v1::JoinRequest join;
-  std::string clock{};  // host_clock.h; where the coordinator has the same, the offset is 0
+  std::string clock{};   // host_clock.h; where the coordinator has the same, the offset is 0
   Nanos join_timeout{};  // until Joined has come; DeadlineExceeded names the address
   Nanos heartbeat_every = std::chrono::milliseconds(200);
   // Of the coordinator's silence, until an assignment says what its lab has.
@@ -34,6 +34,7 @@ struct SessionEvents {
   absl::AnyInvocable<void(const v1::BarrierRelease&)> released;
   absl::AnyInvocable<void(const v1::Injection&)> inject;
   absl::AnyInvocable<void(const v1::AbortGeneration&)> aborted;
+  absl::AnyInvocable<void(const v1::MemberGone&)> gone;
   // Once, last: dismissed with an exit code (Ok), or the coordinator was lost (Unavailable),
   // refused us (AlreadyExists, FailedPrecondition), or could not be reached (DeadlineExceeded).
   absl::AnyInvocable<void(absl::Status why, int exit_code)> ended;

@@ -151,11 +151,7 @@ absl::Status ReadCluster(Fields fields, ClusterSpec& cluster) {
   fields.Integer("servers", {.least = 0, .most = 1 << 16}, cluster.servers);
   fields.OneOf("device", std::array<std::string_view, 3>{"auto", "cpu", "cuda"}, cluster.device);
   fields.Flag("shared_gpu", cluster.shared_gpu);
-  std::string on_loss = cluster.on_loss;
-  fields.OneOf("on_loss", std::array<std::string_view, 2>{"stop", "continue"}, on_loss);
-  if (on_loss == "continue") {
-    fields.Fail("on_loss", "not supported yet, only stop");
-  }
+  fields.OneOf("on_loss", std::array<std::string_view, 2>{"stop", "continue"}, cluster.on_loss);
   fields.Size("memory_cap", cluster.memory_cap);
   fields.Duration("suspect_after", cluster.suspect_after);
   if (cluster.suspect_after < kLeastSuspectAfter) {

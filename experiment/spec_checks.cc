@@ -66,6 +66,12 @@ absl::Status CheckExchange(const Checked& lab) {
   if (std::holds_alternative<ParameterServerSpec>(kind) && cluster.servers == 0) {
     return lab.Refuse("cluster.servers", "cluster.servers is 0; exchange.kind ps needs at least 1");
   }
+  if (cluster.on_loss == "continue" &&
+      (std::holds_alternative<CollectiveSpec>(kind) || std::holds_alternative<NcclSpec>(kind))) {
+    return lab.Refuse("cluster.on_loss",
+                      "cluster.on_loss continue needs exchange.kind ps: a collective has no step "
+                      "without one of its ranks");
+  }
   if (std::holds_alternative<NoExchange>(kind) && cluster.workers != 1) {
     return lab.Refuse(
         "cluster.workers",

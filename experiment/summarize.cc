@@ -41,9 +41,8 @@ CellSummary Describe(const Lab& lab, const Cell& cell, const RunsOfCell& runs) {
       .repeats = static_cast<int>(runs.size()),
       .counted_steps = spec.train.steps - spec.train.warmup_steps,
   };
-  if (summary.workers == 0) {  // a run that was ended before its workers could report
-    summary.workers = spec.cluster.workers;
-  }
+  // Fewer reported where the run was ended before, or went on without one that was lost.
+  summary.workers = std::max(summary.workers, spec.cluster.workers);
   return summary;
 }
 

@@ -9,6 +9,7 @@
 #include "compute/device.h"
 #include "core/check.h"
 #include "core/status.h"
+#include "experiment/survival.h"
 #include "ps/placement.h"
 #include "ps/server.h"
 #include "sim/virtual_loop.h"
@@ -299,6 +300,9 @@ std::optional<std::string> WhyNotSimulated(const LabSpec& spec) {
   }
   if (std::holds_alternative<experiment::NcclSpec>(spec.exchange.kind)) {
     return "exchange.kind nccl has no model";
+  }
+  if (experiment::Replicates(spec)) {
+    return "cluster.on_loss continue replicates the servers' shards, which has no model";
   }
   for (const experiment::Injection& injection : spec.scenario.injections) {
     if (std::holds_alternative<experiment::Kill>(injection.effect)) {

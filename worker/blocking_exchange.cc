@@ -71,6 +71,13 @@ class BlockingExchange final : public GradientExchange {
 
   bool Finished(Step step, Step steps) const override { return machine_->Finished(step, steps); }
 
+  void ServerLost(Rank lost, Rank heir) override {
+    Run([lost, heir](ExchangeMachine& machine, DoneFn done) {
+      machine.ServerLost(lost, heir);
+      done(absl::OkStatus());
+    });
+  }
+
   absl::Status Leave() override {
     Run([](ExchangeMachine& machine, DoneFn done) { machine.Leave(std::move(done)); });
     return Wait();

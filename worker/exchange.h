@@ -40,6 +40,7 @@ struct ExchangeOptions {
   int servers = 0;
   bool shared_gpu = false;  // cluster.shared_gpu
   Nanos timeout{};          // of one step's exchange, wall time
+  bool replicated = false;  // servers' shards: a lost server is replaced
 };
 
 // For a training thread. Errors: InvalidArgument, an algorithm that the catalog does not know;

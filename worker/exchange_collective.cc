@@ -50,6 +50,7 @@ class CollectiveExchange final : public ExchangeMachine {
   }
 
   bool Finished(Step step, Step steps) const override { return step >= steps; }
+  void ServerLost(Rank, Rank) override {}  // there is none
   void Leave(DoneFn done) override { done(absl::OkStatus()); }
   void FetchFinal(DoneFn done) override { done(absl::OkStatus()); }
 

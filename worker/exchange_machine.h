@@ -41,6 +41,10 @@ class ExchangeMachine {
   virtual void Leave(DoneFn done) = 0;
   virtual void FetchFinal(DoneFn done) = 0;
 
+  // A parameter server was lost, and another has the replica of its shard. Gradients of a step stay
+  // as they were begun until its `done` has run.
+  virtual void ServerLost(Rank lost, Rank heir) = 0;
+
   // How long a step with so many buckets may take before it is given up, wall time.
   virtual Nanos PatienceWith(int buckets) const = 0;
   // For the message then: "the parameter servers: server 1 (pull of step 12)".

@@ -73,6 +73,7 @@ class NcclExchange final : public GradientExchange {
   }
 
   bool Finished(Step step, Step steps) const override { return step >= steps; }
+  void ServerLost(Rank, Rank) override {}  // there is none
   absl::Status Leave() override { return absl::OkStatus(); }
   // All ranks are here: none has a call queued that another one lacks.
   absl::Status FetchFinal() override { return communicator_->Finish(); }

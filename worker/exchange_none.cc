@@ -17,6 +17,7 @@ class NoExchange final : public GradientExchange {
     return StepExchange{.weight_sum = weight_, .overflow = overflow};
   }
   bool Finished(Step step, Step steps) const override { return step >= steps; }
+  void ServerLost(Rank, Rank) override {}
   absl::Status Leave() override { return absl::OkStatus(); }
   absl::Status FetchFinal() override { return absl::OkStatus(); }
 
@@ -36,6 +37,7 @@ class NoExchangeMachine final : public ExchangeMachine {
   }
   StepExchange Ended(Step) const override { return {.weight_sum = weight_, .overflow = overflow_}; }
   bool Finished(Step step, Step steps) const override { return step >= steps; }
+  void ServerLost(Rank, Rank) override {}
   void Leave(DoneFn done) override { done(absl::OkStatus()); }
   void FetchFinal(DoneFn done) override { done(absl::OkStatus()); }
   Nanos PatienceWith(int) const override { return Nanos::max(); }

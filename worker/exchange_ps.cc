@@ -2,10 +2,13 @@
 // last one the worker's clock moves and it pulls what the staleness bound lets it read.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "core/check.h"
+#include "core/log.h"
+#include "core/seconds.h"
 #include "core/status.h"
 #include "ps/client.h"
 #include "ps/placement.h"
@@ -51,7 +54,8 @@ class ParameterServerExchange final : public ExchangeMachine {
                 {.worker = options.rank,
                  .generation = options.generation,
                  .ranges = ps::CutEvenly(deps.model.parameter_count(), options.servers),
-                 .wire = options.wire}) {}
+                 .wire = options.wire,
+                 .survives = options.replicated}) {}
 
   std::string_view name() const override { return name_; }
   Outcome outcome() const override { return Outcome::kUpdatedParameters; }
@@ -97,6 +101,13 @@ class ParameterServerExchange final : public ExchangeMachine {
   // Reading for step 1 is always allowed: nobody can be behind it.
   void FetchFinal(DoneFn done) override { Pull(1, std::move(done)); }
 
+  void ServerLost(Rank lost, Rank heir) override {
+    if (options_.replicated) {
+      lost_at_ = deps_.loop.Now();
+      client_.Replace(lost, heir);
+    }
+  }
+
   Nanos PatienceWith(int) const override { return options_.timeout; }
   std::string WaitingFor() const override {
     return "the parameter servers: " + client_.WaitingFor();
@@ -125,10 +136,19 @@ class ParameterServerExchange final : public ExchangeMachine {
         [this, done = std::move(done)](absl::StatusOr<ps::Pulled> pulled) mutable {
           if (pulled.ok()) {
             pulled_ = *pulled;
+            NoteRecovery();
           }
           done(pulled.status());
         },
         Traced({.name = "pull", .step = step}));
+  }
+
+  // A whole read needs every shard, so also that of the lost server's heir.
+  void NoteRecovery() {
+    if (lost_at_) {
+      Log(LogLevel::kInfo, "all shards are served again, %.3f s after the news of the loss",
+          SecondsOf(deps_.loop.Now() - *std::exchange(lost_at_, {})));
+    }
   }
 
   const ExchangeDeps deps_;
@@ -138,6 +158,7 @@ class ParameterServerExchange final : public ExchangeMachine {
   ps::Client client_;
   double weight_ = 0;
   ps::Pulled pulled_;
+  std::optional<Nanos> lost_at_;  // a server, and no whole read since
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <absl/base/thread_annotations.h>
+#include <absl/functional/any_invocable.h>
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 #include <absl/synchronization/mutex.h>
@@ -65,6 +66,40 @@ class GenerationInbox {
     GenerationInbox& inbox_;
   };
 
+  // While it lives, `gone` runs for each member that was lost and that the others go on without,
+  // also for those of before; on the loop, or in the constructor. It must not wait.
+  class LossListener {
+   public:
+    using GoneFn = absl::AnyInvocable<void(const v1::MemberGone&)>;
+
+    LossListener(GenerationInbox& inbox, GoneFn gone) : inbox_(inbox), gone_(std::move(gone)) {
+      absl::MutexLock lock(&inbox_.mutex_);
+      inbox_.listener_ = this;
+      for (const v1::MemberGone& before : inbox_.gone_) {
+        gone_(before);
+      }
+    }
+    ~LossListener() {
+      absl::MutexLock lock(&inbox_.mutex_);
+      inbox_.listener_ = nullptr;
+    }
+    LossListener(const LossListener&) = delete;
+    LossListener& operator=(const LossListener&) = delete;
+
+   private:
+    friend class GenerationInbox;
+    GenerationInbox& inbox_;
+    GoneFn gone_;
+  };
+
+  void Gone(const v1::MemberGone& gone) {
+    absl::MutexLock lock(&mutex_);
+    gone_.push_back(gone);
+    if (listener_ != nullptr) {
+      listener_->gone_(gone);
+    }
+  }
+
   // False when there is no run to disturb.
   bool Inject(std::uint64_t id, experiment::Injection injection) {
     absl::MutexLock lock(&mutex_);
@@ -106,6 +141,8 @@ class GenerationInbox {
   Network* network_ ABSL_GUARDED_BY(mutex_) = nullptr;
   RankFaults* faults_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::map<std::string, std::vector<std::string>> released_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::MemberGone> gone_ ABSL_GUARDED_BY(mutex_);
+  LossListener* listener_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace ranklab::worker

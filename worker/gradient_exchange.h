@@ -58,6 +58,9 @@ class GradientExchange {
   // count; asynchronously it is what all workers together have pushed.
   virtual bool Finished(Step step, Step steps) const = 0;
 
+  // From any thread: a parameter server was lost, and `heir` goes on with its shard.
+  virtual void ServerLost(Rank lost, Rank heir) = 0;
+
   // After the last step, before the barrier: this worker no longer holds others back.
   virtual absl::Status Leave() = 0;
 

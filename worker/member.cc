@@ -43,6 +43,12 @@ void Member::Aborted(const v1::AbortGeneration& abort) {
   }
 }
 
+void Member::Gone(const v1::MemberGone& gone) {
+  if (const auto inbox = InboxOf(gone.generation())) {
+    inbox->Gone(gone);
+  }
+}
+
 void Member::Inject(const v1::Injection& injection) {
   const absl::StatusOr<experiment::Injection> read = experiment::ReadInjection(injection.text());
   if (!read.ok()) {

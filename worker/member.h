@@ -46,6 +46,7 @@ class Member {
   void Released(const v1::BarrierRelease& release);
   void Inject(const v1::Injection& injection);
   void Aborted(const v1::AbortGeneration& abort);
+  void Gone(const v1::MemberGone& gone);
   void End();  // no more assignments: Serve returns
 
   // Blocks: runs assignments until End.

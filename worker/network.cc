@@ -5,6 +5,7 @@
 
 #include "core/run_on_loop.h"
 #include "core/status.h"
+#include "experiment/survival.h"
 #include "fabric/presets.h"
 
 namespace ranklab::worker {
@@ -19,7 +20,8 @@ bool UsesServers(const experiment::LabSpec& spec) {
   return std::holds_alternative<experiment::ParameterServerSpec>(spec.exchange.kind);
 }
 
-// Workers of a collective talk among themselves, those of a parameter server with the servers.
+// Workers of a collective talk among themselves, those of a parameter server with the servers,
+// which talk among themselves only where they have replicas.
 std::vector<transport::WirePeer> PeersOf(const experiment::LabSpec& spec,
                                          const NetworkOptions& options,
                                          const std::string& transport) {
@@ -38,7 +40,7 @@ std::vector<transport::WirePeer> PeersOf(const experiment::LabSpec& spec,
   if (!UsesServers(spec) || options.self.role == Role::kServer) {
     add(Role::kWorker, options.workers);
   }
-  if (UsesServers(spec) && options.self.role == Role::kWorker) {
+  if (UsesServers(spec) && (options.self.role == Role::kWorker || experiment::Replicates(spec))) {
     add(Role::kServer, options.servers);
   }
   return peers;

@@ -6,6 +6,7 @@
 #include "collectives/schedule/catalog.h"
 #include "core/overloaded.h"
 #include "core/status.h"
+#include "experiment/survival.h"
 #include "worker/precision.h"
 
 namespace ranklab::worker {
@@ -60,7 +61,8 @@ Bytes ClaimedByServer(const experiment::LabSpec& spec, std::int64_t elements,
 
 bool IsHeldToAccount(const experiment::LabSpec& spec) {
   const auto& injections = spec.scenario.injections;
-  return !spec.fabric.native() &&
+  // What replicas take is not in the claim.
+  return !spec.fabric.native() && !experiment::Replicates(spec) &&
          std::none_of(injections.begin(), injections.end(), [](const auto& injection) {
            return std::holds_alternative<experiment::ShapeLink>(injection.effect);
          });

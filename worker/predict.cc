@@ -8,6 +8,7 @@
 #include "core/overloaded.h"
 #include "core/seconds.h"
 #include "core/status.h"
+#include "experiment/survival.h"
 #include "fabric/device_model.h"
 #include "fabric/presets.h"
 #include "worker/lab_optimizer.h"
@@ -105,7 +106,7 @@ absl::StatusOr<StepPrediction> PredictStep(const LabSpec& spec, Model& model) {
   if (spec.compute.native() || (exchanges && spec.fabric.native())) {
     return Unimplemented("a native step has no modelled time");
   }
-  if (spec.asynchronous() || !spec.scenario.injections.empty()) {
+  if (spec.asynchronous() || experiment::Replicates(spec) || !spec.scenario.injections.empty()) {
     return Unimplemented("an asynchronous or disturbed step has no closed form");
   }
   ASSIGN_OR_RETURN(const fabric::DeviceModel device, fabric::FindDeviceModel(spec.compute.model));
@@ -163,8 +164,8 @@ absl::StatusOr<double> ExchangeSeconds(const LabSpec& spec, const fabric::LinkSp
 }
 
 absl::StatusOr<fabric::LinkSpec> UndisturbedPort(const LabSpec& spec) {
-  if (spec.fabric.native() || spec.asynchronous() || !spec.scenario.injections.empty() ||
-      std::holds_alternative<NoExchange>(spec.exchange.kind)) {
+  if (spec.fabric.native() || spec.asynchronous() || experiment::Replicates(spec) ||
+      !spec.scenario.injections.empty() || std::holds_alternative<NoExchange>(spec.exchange.kind)) {
     return Unimplemented("only an undisturbed synchronous exchange on a modelled fabric has one");
   }
   ASSIGN_OR_RETURN(const fabric::Preset preset, fabric::FindPreset(spec.fabric.preset));

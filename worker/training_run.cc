@@ -12,6 +12,7 @@
 #include "core/overloaded.h"
 #include "core/seconds.h"
 #include "core/status.h"
+#include "experiment/survival.h"
 #include "worker/evaluate.h"
 #include "worker/exchange_nccl.h"
 #include "worker/gpu_queues.h"
@@ -126,7 +127,8 @@ absl::Status TrainingRun::MakeParts() {
            .workers = workers,
            .servers = spec.cluster.servers,
            .shared_gpu = spec.cluster.shared_gpu,
-           .timeout = options_.exchange_timeout}));
+           .timeout = options_.exchange_timeout,
+           .replicated = experiment::Replicates(spec)}));
   train_step_ = std::make_unique<TrainStep>(
       TrainStepDeps{*model_, *exchange_, *optimizer_, *input_, *modelled_, faults_, clock_, trace_,
                     progress_, meet_},

@@ -86,6 +86,9 @@ class TrainingRun {
   // Trains, waits for the others, evaluates.
   absl::StatusOr<TrainingResult> Run();
 
+  // From any thread, after Prepare.
+  void ServerLost(Rank lost, Rank heir) { exchange_->ServerLost(lost, heir); }
+
   std::span<const Bucket> buckets() const { return train_step_->buckets(); }
 
  private:

@@ -90,6 +90,11 @@ void Worker::Run(Member& member, GenerationInbox& inbox) {
   if (!prepared.ok() || !inbox.go().Wait(kGoTimeout, "the coordinator's go").ok()) {
     return;
   }
+  const GenerationInbox::LossListener listener(inbox, [&run](const v1::MemberGone& gone) {
+    if (gone.role() == v1::ROLE_SERVER && gone.has_heir()) {
+      run.ServerLost(gone.rank(), gone.heir());
+    }
+  });
   const absl::StatusOr<TrainingResult> trained = run.Run();
   v1::CellResult result;
   const Network::Report report = (*network)->Describe();

@@ -97,6 +97,7 @@ class FakeMember {
             .released = [this](const v1::BarrierRelease&) { OnReleased(); },
             .inject = [this](const v1::Injection& injection) { OnInject(injection); },
             .aborted = [this](const v1::AbortGeneration&) { Note([this] { aborted_ = true; }); },
+            .gone = [](const v1::MemberGone&) {},
             .ended =
                 [this](absl::Status why, int exit_code) {
                   Note([&] { end_ = End{.why = std::move(why), .exit_code = exit_code}; });

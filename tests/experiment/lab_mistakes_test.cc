@@ -41,7 +41,8 @@ TEST(LabReader, SaysWhatWouldBeRight) {
   EXPECT_EQ(Refusal(With("cluster", "cluster: 4")),
             "x.yaml:5: cluster is \"4\"; a map of its keys");
   EXPECT_EQ(Refusal(With("cluster", "cluster: {on_loss: continue}")),
-            "x.yaml:5: cluster.on_loss is \"continue\"; not supported yet, only stop");
+            "x.yaml:5: cluster.on_loss continue needs exchange.kind ps: a collective has no step "
+            "without one of its ranks");
   EXPECT_EQ(Refusal(With("train", "train: {global_batch: 8}")),
             "x.yaml:4: train.steps is missing; a whole number, at least 1");
 }
