@@ -12,7 +12,7 @@
 #include "cli/exit_code.h"
 #include "cli/matrix_rate.h"
 #include "cli/read_record.h"
-#include "compute/device.h"
+#include "compute/make_device.h"
 #include "core/status.h"
 #include "experiment/lab_reader.h"
 #include "experiment/model_flops.h"

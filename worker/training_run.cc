@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include "compute/device.h"
 #include "compute/make_device.h"
 #include "coordinator/barrier.h"
 #include "core/check.h"

@@ -63,6 +63,7 @@ class Doubling final : public ExchangeMachine {
     WriteParameters(9);
     done(absl::OkStatus());
   }
+  void ServerLost(Rank, Rank) override {}
   Nanos PatienceWith(int) const override { return std::chrono::seconds(30); }
   std::string WaitingFor() const override { return "nobody"; }
 
