@@ -12,8 +12,10 @@ namespace ranklab::worker {
 
 absl::StatusOr<double> MeasureMatrixRate(compute::Device& device, compute::DType dtype,
                                          const EventLoop& clock) {
-  constexpr std::int64_t kSide = 512;
-  constexpr int kRounds = 6;
+  // Each product is shorter than what a scheduler gives at a time, so that on a shared core too one
+  // of them runs undisturbed.
+  constexpr std::int64_t kSide = 256;
+  constexpr int kRounds = 40;
   constexpr int kSmallNumber = 0x3c;  // repeated, a number of about 0.01 or 1 in every dtype
   std::array<std::unique_ptr<compute::Buffer>, 3> buffers;
   std::array<compute::TensorView, 3> matrices;

@@ -8,7 +8,7 @@
 
 namespace ranklab::worker {
 
-// FLOPs a second of the best of a few products of square matrices of 512, in `dtype`; some
+// FLOPs a second of the best of 40 products of square matrices of 256, in `dtype`; some
 // milliseconds. The best, since others may use the cores meanwhile: a peak is not a mean.
 // Errors: ResourceExhausted; the device's own.
 absl::StatusOr<double> MeasureMatrixRate(compute::Device& device, compute::DType dtype,

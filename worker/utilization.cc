@@ -58,7 +58,7 @@ WorkRecord WorkOf(const LabSpec& spec) {
       spec.model);
   if (spec.compute.native()) {
     work.peak = absl::StrFormat(
-        "each rank's best product of two %s matrices of 512 x 512, measured, %d thread%s",
+        "each rank's best product of two %s matrices of 256 x 256, measured, %d thread%s",
         spec.train.precision, spec.compute.threads, spec.compute.threads == 1 ? "" : "s");
     return work;
   }

@@ -180,7 +180,7 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
 TEST(RunSummary, HostileJsonIsRefusedWithItsPlace) {
   const std::string good = ToJson(FullSummary());
   EXPECT_EQ(Refusal("{"), "summary: not JSON");
-  EXPECT_EQ(Refusal("[]"), "summary: its format is not \"ranklab summary 2\"");
+  EXPECT_EQ(Refusal("[]"), "summary: its format is not \"ranklab summary 3\"");
   EXPECT_EQ(Refusal(Replaced(good, "\"workers\": 4", "\"workers\": 4294967296")),
             "summary: cells[0].workers is not a whole number in range");
   EXPECT_EQ(Refusal(Replaced(good, "\"workers\": 4", "\"workers\": 4.5")),
