@@ -19,6 +19,9 @@ std::vector<std::string> SplitAtCommas(const std::string& line) {
   for (std::string word; std::getline(stream, word, ',');) {
     words.push_back(word);
   }
+  if (line.ends_with(',')) {
+    words.emplace_back();  // the last value is not known
+  }
   return words;
 }
 
