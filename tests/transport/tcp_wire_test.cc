@@ -169,6 +169,7 @@ TEST_P(TcpWire, CarriesRequestsAmongPostedMessages) {
   nodes[1].Recv(Worker(0), {.generation = 1}, LandingOf(posted), recv);
   EXPECT_EQ(calls[0].Wait(), absl::OkStatus());
   EXPECT_EQ(calls[1].Wait(), FailedPrecondition("no such range"));
+  EXPECT_EQ(send.Wait(), absl::OkStatus());
   EXPECT_EQ(recv.Wait(), absl::OkStatus());
   EXPECT_EQ(pulled, parameters);
   EXPECT_EQ(posted, gradient);
